@@ -1,0 +1,242 @@
+# The nouns of the queue: what asks, what waits, what holds, and what the scheduler says happened.
+#
+# Rule 1: times named `*_at` are monotonic seconds of one process; `prompt_started_at` alone is epoch milliseconds,
+#         because clients state it and it must compare across processes.
+# Rule 2: an effect is a fact of the past (or one order: PollUsage, Abort). Whoever gets it acts; nobody edits it.
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Phase(StrEnum):
+    """What a slot is doing; `cooling` is the rest after its release."""
+
+    CONNECTING = "connecting"
+    WAITING = "waiting"  # sent, no byte of the answer yet
+    STREAMING = "streaming"
+    COOLING = "cooling"
+
+
+class Kind(StrEnum):
+    """What a provider's answer says about limits (spec §7.1)."""
+
+    CONCURRENCY = "concurrency"
+    RATE = "rate"
+    QUOTA = "quota"
+    OVERLOAD = "overload"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PausePolicy:
+    """How long a rate limit holds everything back: seconds."""
+
+    default_s: float = 30.0
+    min_s: float = 0.0
+    max_s: float = 600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """What an operator configured for one provider. The limit and the cooldown in force are the scheduler's own,
+    since the admin API and rate limits change them; `None` stands for "never" or "none"."""
+
+    learn_limit: bool = False  # limit: auto
+    auto_reduce: bool = True
+    pause: PausePolicy = field(default_factory=PausePolicy)
+    slot_timeout_s: float | None = 300.0
+    max_hold_s: float | None = None
+    max_waiting: int = 1000
+    max_wait_s: float = 600.0
+    gate_interval_s: float | None = None  # seconds between polls while somebody waits; None: no gate
+    absorb: int = 0
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Ticket:
+    """One counted request that asks for a slot. `id` is unique in the process and grows with arrival; it is the
+    arrival sequence of the order and the id that the admin API shows for the waiter and then for its slot."""
+
+    id: int
+    workspace: str
+    conversation: str | None
+    prompt_started_at: int
+    path: str
+    queued_at: float = 0.0
+    since_at: float = 0.0  # when it first queued: an absorbed request keeps it
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """The key within one workspace; the star is the workspace's and is read when a slot is given."""
+        return (self.prompt_started_at, self.id)
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Slot:
+    """One held unit of the limit. The wire writes `phase`, `bytes` and `last_byte_at` directly while it streams;
+    everything else belongs to the scheduler."""
+
+    ticket: Ticket
+    grant: int  # how many grants this provider had made before: orders grants and reductions
+    granted_at: float
+    last_byte_at: float
+    progress_at: float  # what the watchdog measures silence from
+    phase: Phase = Phase.CONNECTING
+    bytes: int = 0
+    cooled_at: float = 0.0  # when the rest ends; meaningful while cooling
+
+    @property
+    def id(self) -> int:
+        return self.ticket.id
+
+    def __repr__(self) -> str:
+        return f"<Slot {self.id} {self.phase} {self.bytes} bytes>"
+
+
+class RateLimit(NamedTuple):
+    """One refusal by the provider, as evidence: `at` is epoch milliseconds, `in_flight` what was in flight then."""
+
+    at: int
+    status: int
+    kind: str
+    retry_after_ms: int | None
+    in_flight: int
+
+
+class GateReading(NamedTuple):
+    """The last usage poll: what it saw (None: no information), when (monotonic), and why it saw nothing."""
+
+    observed: int | None
+    at: float
+    error: str | None
+
+
+# --- effects -----------------------------------------------------------------------------------------------------
+
+
+class Queued(NamedTuple):
+    ticket: Ticket
+
+
+class Granted(NamedTuple):
+    ticket: Ticket
+    slot: Slot
+    waited_s: float
+
+
+class Left(NamedTuple):
+    """A waiter went away by itself (its client disconnected)."""
+
+    ticket: Ticket
+    waited_s: float
+
+
+class Refused(NamedTuple):
+    """A ticket will get no slot: `code` is an own answer of spec §11."""
+
+    ticket: Ticket
+    code: str
+
+
+class Released(NamedTuple):
+    slot: Slot
+    held_s: float
+
+
+class Reclaimed(NamedTuple):
+    """A slot was taken back; its holder must close its upstream connection now, before anything else happens."""
+
+    slot: Slot
+    why: str  # "silent", "max_hold", "operator"
+    after_s: float  # silent or held for so long
+
+
+class PollUsage(NamedTuple):
+    """Ask the provider's own usage count now, with the credentials of this waiter; then call `polled`."""
+
+    ticket: Ticket
+
+
+class Paused(NamedTuple):
+    until_at: float
+    cause: str  # a Kind, or "operator"
+
+
+class Resumed(NamedTuple):
+    cause: str  # "elapsed", "operator", "unlimited"
+
+
+class RateLimited(NamedTuple):
+    """`slot` is None where the answer's slot was gone already."""
+
+    ticket: Ticket
+    limit: RateLimit
+
+
+class Reduced(NamedTuple):
+    limit: int
+    original: int
+    notice: str
+
+
+class LimitSet(NamedTuple):
+    limit: int | None
+    by: str  # "file", "api", "restore", "learned"
+
+
+class CooldownSet(NamedTuple):
+    cooldown_s: float
+    by: str
+
+
+Effect = (
+    Queued
+    | Granted
+    | Left
+    | Refused
+    | Released
+    | Reclaimed
+    | PollUsage
+    | Paused
+    | Resumed
+    | RateLimited
+    | Reduced
+    | LimitSet
+    | CooldownSet
+)
+
+
+# --- what can be read --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """One provider at one moment, for status, metrics and state; `*_at` monotonic, durations in seconds."""
+
+    provider_id: str
+    limit: int | None
+    held: int
+    cooling: int
+    queued: int
+    paused_until_at: float | None
+    pause_cause: str | None
+    cooldown_s: float
+    auto_reduced_from: int | None
+    notice: str | None
+    oldest_wait_s: float | None
+    last_rate_limit: RateLimit | None
+    evidence: tuple[RateLimit, ...]
+    gate: GateReading | None
+
+    @property
+    def in_flight(self) -> int:
+        return self.held + self.cooling
+
+    @property
+    def auto_reduced(self) -> bool:
+        return self.auto_reduced_from is not None
+
+
+Stars = Mapping[str, bool]
