@@ -4,7 +4,6 @@
 #         because clients state it and it must compare across processes.
 # Rule 2: an effect is a fact of the past (or one order: PollUsage, Abort). Whoever gets it acts; nobody edits it.
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -64,8 +63,7 @@ class Ticket:
     conversation: str | None
     prompt_started_at: int
     path: str
-    queued_at: float = 0.0
-    since_at: float = 0.0  # when it first queued: an absorbed request keeps it
+    queued_at: float = 0.0  # when its present wait began
 
     @property
     def order(self) -> tuple[int, int]:
@@ -237,6 +235,3 @@ class Snapshot:
     @property
     def auto_reduced(self) -> bool:
         return self.auto_reduced_from is not None
-
-
-Stars = Mapping[str, bool]
