@@ -1,0 +1,177 @@
+# The real process, `python -m proxy serve --config FILE`, on free ports, with its logs kept and its end made sure of.
+#
+# Rule 1: whatever a test does, `stop` leaves no process behind.
+# Rule 2: its output goes to pipes that are always read: a full pipe would stop it.
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from blackbox.admin import Admin
+from blackbox.client import RawClient
+from blackbox.waiting import PATIENCE, until
+
+START = 30.0  # seconds until it is ready: imports on a busy machine
+
+
+class Proxy:
+    """One slotgate with its directory: configuration, state file, logs. May be started again after its end."""
+
+    def __init__(self, directory: Path, config: Mapping[str, Any]) -> None:
+        self.directory = directory
+        self.file = directory / "slotgate.yaml"
+        self.state = directory / "state.db"
+        self.config: dict[str, Any] = {"presets": False, "state": str(self.state), "log": {"format": "json"}, **config}
+        self.output = ""
+        self.process: asyncio.subprocess.Process | None = None
+        self._readers: list[asyncio.Task[None]] = []
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where clients go."""
+        return _split(self.config["listen"])
+
+    @property
+    def admin_address(self) -> tuple[str, int]:
+        return _split(self.config["admin"]["listen"])
+
+    @property
+    def admin(self) -> Admin:
+        return Admin(self.admin_address)
+
+    @property
+    def pid(self) -> int:
+        assert self.process is not None
+        return self.process.pid
+
+    def write(self, changes: Mapping[str, Any] | None = None) -> None:
+        """Writes the configuration file anew, with `changes` merged in at the top level."""
+        self.config = {**self.config, **(changes or {})}
+        self.file.write_text(yaml.safe_dump(self.config, sort_keys=False))
+
+    async def start(self) -> None:
+        """Returns when the admin listener says ready; tries other ports where one was taken meanwhile."""
+        for _ in range(3):
+            first, second = free_ports(2)
+            self.write(
+                {
+                    "listen": f"127.0.0.1:{first}",
+                    "admin": {**self.config.get("admin", {}), "listen": f"127.0.0.1:{second}"},
+                }
+            )
+            if await self._run():
+                return
+            if "in use" not in self.output:
+                break
+        raise AssertionError(f"the proxy did not start:\n{self.tail()}")
+
+    async def spawn(self, *arguments: str, environment: Mapping[str, str] | None = None) -> None:
+        """Starts the process and returns at once."""
+        self.process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            *("-m", "proxy", "serve", "--config", str(self.file), *arguments),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env={**os.environ, **(environment or {})},
+        )
+        for stream in (self.process.stdout, self.process.stderr):
+            assert stream is not None
+            self._readers.append(asyncio.create_task(self._read(stream)))
+
+    async def _run(self) -> bool:
+        await self.spawn()
+        await until(lambda: self._over() or self._ready(), timeout=START, every=0.03, what="the proxy to be ready")
+        return not self._over()
+
+    def _over(self) -> bool:
+        return self.process is None or self.process.returncode is not None
+
+    async def _ready(self) -> bool:
+        try:
+            return (await self.admin.get("/readyz")).status == 200
+        except (OSError, AssertionError):
+            return False
+
+    async def _read(self, stream: asyncio.StreamReader) -> None:
+        while more := await stream.read(65536):
+            self.output += more.decode(errors="replace")
+
+    # --- its end ---------------------------------------------------------------------------------------------------
+
+    def signal(self, number: int) -> None:
+        assert self.process is not None
+        self.process.send_signal(number)
+
+    async def ended(self, *, timeout: float = PATIENCE) -> int:
+        """Waits for the process to end; its exit status."""
+        assert self.process is not None
+        async with asyncio.timeout(timeout):
+            status = await self.process.wait()
+            await asyncio.gather(*self._readers)
+        self._readers.clear()
+        return status
+
+    async def kill(self) -> None:
+        """kill -9: no goodbye."""
+        self.signal(signal.SIGKILL)
+        await self.ended()
+
+    async def stop(self) -> None:
+        """Makes sure that it is gone: two polite signals, then none."""
+        if self.process is None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            self.signal(signal.SIGTERM)
+            self.signal(signal.SIGTERM)
+        try:
+            await self.ended(timeout=5)
+        except TimeoutError:
+            with contextlib.suppress(ProcessLookupError):
+                self.process.kill()
+            await self.ended()
+
+    async def restart(self) -> None:
+        """Started again with the same files and other ports."""
+        assert self._over()
+        await self.start()
+
+    # --- what it says ----------------------------------------------------------------------------------------------
+
+    def tail(self, lines: int = 60) -> str:
+        return "\n".join(self.output.splitlines()[-lines:])
+
+    @property
+    def log(self) -> list[dict[str, Any]]:
+        """Its log lines (JSON), oldest first."""
+        found = []
+        for line in self.output.splitlines():
+            with contextlib.suppress(json.JSONDecodeError):
+                found.append(json.loads(line))
+        return [line for line in found if isinstance(line, dict)]
+
+    async def connect(self, *, receive_buffer: int | None = None) -> RawClient:
+        return await RawClient.connect(self.address, receive_buffer=receive_buffer)
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that were free a moment ago."""
+    with contextlib.ExitStack() as stack:
+        socks = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for sock in socks:
+            sock.bind(("127.0.0.1", 0))
+        return [sock.getsockname()[1] for sock in socks]
+
+
+def _split(listen: str) -> tuple[str, int]:
+    host, _, port = listen.rpartition(":")
+    return host, int(port)

@@ -1,0 +1,101 @@
+# What the system tests are given: `rig`, the module's shared process, put back to its beginning before each test;
+# `start`, for a test that needs a process of its own.
+#
+# Rule 1: all of them run in one event loop, so that a process and its upstreams can outlive a test.
+# Rule 2: a test with `rig` ends at rest: whoever loses a slot fails there, and the next test gets a new process.
+
+import contextlib
+from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+import pytest_asyncio
+from blackbox.rig import DEFAULT, Options, Rig, a_rig
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    in_one_loop = pytest.mark.asyncio(loop_scope="session")
+    for item in items:
+        if HERE in item.path.parents and pytest_asyncio.is_async_test(item):
+            item.add_marker(in_one_loop, append=False)
+
+
+class Shared:
+    """The process that the tests of one module share; a new one after a test that left it in disorder."""
+
+    def __init__(self, directory: Callable[[], Path], upstreams: Mapping[str, Options], top: Options) -> None:
+        self._directory, self._upstreams, self._top = directory, upstreams, top
+        self._stack = contextlib.AsyncExitStack()
+        self.rig: Rig | None = None
+
+    async def get(self) -> Rig:
+        if self.rig is None:
+            self.rig = await self._stack.enter_async_context(a_rig(self._directory(), self._upstreams, self._top))
+        return self.rig
+
+    async def close(self) -> None:
+        self.rig = None
+        await self._stack.aclose()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def shared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Shared]:
+    """Configured by the module's UPSTREAMS (name → options) and TOP (top-level keys), both optional."""
+    module = request.module
+    upstreams = getattr(module, "UPSTREAMS", {"up": DEFAULT})
+    shared = Shared(lambda: tmp_path_factory.mktemp("proxy"), upstreams, getattr(module, "TOP", {}))
+    yield shared
+    await shared.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def rig(shared: Shared, request: pytest.FixtureRequest) -> AsyncIterator[Rig]:
+    """The module's process, at rest; at rest again after the test, or the test fails."""
+    rig = await shared.get()
+    yield rig
+    _show_logs(request, rig)
+    try:
+        await rig.reset()
+    except BaseException:
+        _show_logs(request, rig, always=True)
+        await shared.close()
+        raise
+
+
+class Starter(Protocol):
+    async def __call__(
+        self, upstreams: Mapping[str, Options] | None = None, *, run: bool = True, **top: Any
+    ) -> Rig: ...
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def start(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Starter]:
+    """`await start({"up": {"limit": 2}}, queue={"max_wait": "2s"})`: a process of the test's own, ended with it."""
+    async with contextlib.AsyncExitStack() as stack:
+
+        async def starter(upstreams: Mapping[str, Options] | None = None, *, run: bool = True, **top: Any) -> Rig:
+            rig = await stack.enter_async_context(a_rig(tmp_path, upstreams or {"up": DEFAULT}, top, run=run))
+            stack.callback(_show_logs, request, rig)
+            return rig
+
+        yield starter
+
+
+_failed = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+    report = yield
+    if report.when == "call":
+        item.stash[_failed] = report.failed
+    return report
+
+
+def _show_logs(request: pytest.FixtureRequest, rig: Rig, *, always: bool = False) -> None:
+    """Prints the end of the proxy's logs under a failed test."""
+    if always or request.node.stash.get(_failed, False):
+        print(f"--- the proxy's last words ---\n{rig.proxy.tail()}")
