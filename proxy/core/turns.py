@@ -1,0 +1,155 @@
+# Since when an agent has been at its current prompt, for clients that do not say so (spec §5, turn tracker).
+#
+# Rule 1: pure. `now` is monotonic seconds and measures gaps; `now_ms` is epoch milliseconds and becomes a start.
+# Rule 2: what a request says is believed before what the gap suggests: stated start, prompt id, resent body, initiator,
+#         last message, gap; the first that knows decides.
+# Rule 3: `open` counts requests, and each request gives back its own count: a session may be evicted or folded into
+#         another in between. A count that leaks keeps a turn alive, and its agent in front, for ever.
+# Rule 4: a start is never in the future and never moves later within a turn.
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+KNOWN_PROMPTS = 4  # prompt ids remembered per session: background sub-agents of an earlier prompt still run with theirs
+SPARED = 8  # open conversations that one eviction passes over while it looks for an idle one; bounds its cost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnHints:
+    """What a request says about its turn; `None` is "it does not say".
+
+    `parent`: the conversation that started this one. `prompt_id`: the client's own name of the prompt.
+    `user_initiated`: the client marks a prompt's first request (True) or a later one (False).
+    `continues`: the last message is a tool's result (True) or a person's text (False).
+    `side`: a sub-agent or side request, whose closing user text no person has typed.
+    `body_hash`: equal for equal bodies.
+    """
+
+    parent: str | None = None
+    prompt_id: str | None = None
+    user_initiated: bool | None = None
+    continues: bool | None = None
+    side: bool = False
+    body_hash: bytes | None = None
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Session:
+    """One conversation with the sub-agents that name it as their parent."""
+
+    started_at: int  # of the current turn, epoch ms
+    open: int = 0
+    idle_at: float = float("-inf")  # when the last request ended, monotonic
+    body_hash: bytes | None = None  # of the last request that had one
+    prompts: dict[str, int] = field(default_factory=dict)  # prompt id -> its start, oldest first
+
+    def remember(self, prompt_id: str, started_at: int) -> None:
+        self.prompts[prompt_id] = started_at
+        if len(self.prompts) > KNOWN_PROMPTS:
+            del self.prompts[next(iter(self.prompts))]
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class OpenRequest:
+    """One request from `begin` to `end`; `started_at` is its prompt start in epoch milliseconds."""
+
+    started_at: int
+    session: _Session | None = None
+
+
+class Turns:
+    """The turn tracker of all providers, at most `capacity` conversations; the least recently used go first, those
+    without an open request before the others. `gap_s` may be set anew at any time (reload)."""
+
+    def __init__(self, *, gap_s: float = 600.0, capacity: int = 10_000) -> None:
+        self.gap_s = gap_s
+        self._capacity = capacity
+        self._sessions: OrderedDict[tuple[str, str], _Session] = OrderedDict()
+
+    def begin(
+        self,
+        provider: str,
+        conversation: str | None,
+        hints: TurnHints,
+        *,
+        stated_ms: int | None = None,
+        now: float,
+        now_ms: int,
+    ) -> OpenRequest:
+        """A counted request has arrived. Give what is returned to `end` when it has ended, however it ended.
+
+        Without a conversation nothing is remembered, and the prompt start is what is stated, or now."""
+        if stated_ms is not None:
+            stated_ms = min(stated_ms, now_ms)
+        if conversation is None:
+            return OpenRequest(started_at=now_ms if stated_ms is None else stated_ms)
+        session = self._session(provider, conversation, hints.parent, now_ms)
+        session.started_at = min(session.started_at, now_ms)  # the wall clock may have been set back
+        started_at = min(self._start(session, hints, stated_ms, now, now_ms), now_ms)
+        if hints.prompt_id is not None:
+            session.remember(hints.prompt_id, started_at)
+        if hints.body_hash is not None:
+            session.body_hash = hints.body_hash
+        session.open += 1
+        return OpenRequest(started_at=started_at, session=session)
+
+    def end(self, request: OpenRequest, now: float) -> None:
+        """The request has ended. A second call for the same one does nothing."""
+        session, request.session = request.session, None
+        if session is not None:
+            session.open -= 1
+            session.idle_at = max(session.idle_at, now)
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def __repr__(self) -> str:
+        return f"<Turns {len(self._sessions)}/{self._capacity} conversations>"
+
+    def _start(self, session: _Session, hints: TurnHints, stated_ms: int | None, now: float, now_ms: int) -> int:
+        """The start of the turn that this request belongs to; sets the session's when a turn begins."""
+        known = None if hints.prompt_id is None else session.prompts.get(hints.prompt_id)
+        if stated_ms is not None:
+            # One prompt has one start: Codex' sub-agents state their own, later one beside the root's id.
+            session.started_at = stated_ms if known is None else min(stated_ms, known)
+        elif known is not None:
+            return known  # also of a prompt before the current one, which stays the current one
+        elif hints.prompt_id is not None or self._begins(session, hints, now):
+            session.started_at = now_ms
+        return session.started_at
+
+    def _begins(self, session: _Session, hints: TurnHints, now: float) -> bool:
+        live = session.open > 0 or now - session.idle_at <= self.gap_s
+        if live and hints.body_hash is not None and hints.body_hash == session.body_hash:
+            return False  # a resend, with all its headers; long after, an equal body is only a habit
+        if hints.user_initiated is not None:
+            return hints.user_initiated
+        if hints.continues:
+            return False  # however long the tool took
+        if hints.continues is False and not hints.side:
+            return session.open == 0
+        return not live
+
+    def _session(self, provider: str, conversation: str, parent: str | None, now_ms: int) -> _Session:
+        """The conversation's session, its parent's if that is known, or a new one; now the most recently used."""
+        key = (provider, conversation)
+        session = self._sessions.get(key)
+        root_key = (provider, parent or conversation)
+        if root_key in self._sessions:
+            session = self._sessions[root_key]
+            self._sessions.move_to_end(root_key)
+        if session is None:
+            session = _Session(started_at=now_ms)
+        if key not in self._sessions and len(self._sessions) >= self._capacity:
+            self._evict()
+        self._sessions[key] = session
+        self._sessions.move_to_end(key)
+        return session
+
+    def _evict(self) -> None:
+        for _ in range(SPARED):
+            key, session = next(iter(self._sessions.items()))
+            if not session.open:
+                break
+            self._sessions.move_to_end(key)
+        self._sessions.popitem(last=False)
