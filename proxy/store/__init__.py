@@ -1,0 +1,80 @@
+# What outlives the process: one protocol, and the stores that keep it.
+#
+# Rule 1: a write that fails is an answer (False), never an exception: the proxy goes on with what it has in memory.
+# Rule 2: nothing here decides; it keeps what it is given and gives it back.
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from proxy.errors import StoreError
+from proxy.store.memory import MemoryStore
+from proxy.store.records import HISTORY_MS, ProviderRecord, Saved, SavedEvent
+from proxy.store.sqlite import SqliteStore
+
+__all__ = ["HISTORY_MS", "ProviderRecord", "Saved", "SavedEvent", "Store", "StoreError", "open_store"]
+
+
+class Store(Protocol):
+    """Keeps the state of spec §13. Writes are done in the order of the calls, off the event loop; cancelling who
+    waits for one does not cancel the write."""
+
+    @property
+    def kind(self) -> str:
+        """What /status calls it: "sqlite" or "memory"."""
+
+    @property
+    def ok(self) -> bool:
+        """False after a write that failed, until one succeeds."""
+
+    @property
+    def error(self) -> str | None:
+        """The failure behind `ok` being False, as a sentence for /status and the log."""
+
+    @property
+    def damaged(self) -> Path | None:
+        """Where `open` set a damaged file aside; None: there was none."""
+
+    @property
+    def damage(self) -> str | None:
+        """What was wrong with that file, as a sentence for the log."""
+
+    async def open(self) -> Saved:
+        """Reads everything; called once, before all else. A damaged file is set aside and the result is empty.
+        StoreError, which says what to do: no access, no space, locked, another program's, or a newer version's."""
+
+    async def save_provider(self, record: ProviderRecord) -> bool:
+        """True once the record is on the disk; False if it is not. It is then stored with the next write that works,
+        unless a later record of the same provider is."""
+
+    async def save_star(self, workspace: str, starred: bool) -> bool:
+        """The same for one workspace's star."""
+
+    async def append_events(self, events: Sequence[SavedEvent]) -> bool:
+        """Adds to the history and, now and then, drops what is older than HISTORY_MS. A batch that fails is lost."""
+
+    async def history(self, since_ms: int) -> list[SavedEvent]:
+        """The events from then on, in the order in which they were appended. StoreError: it cannot be read."""
+
+    async def close(self) -> None:
+        """Returns when every write asked for before is done; later ones answer False. May be called again."""
+
+
+def open_store(kind: str, target: str) -> Store:
+    """The store of `kind` "sqlite" (target: the file's path) or "memory"; it touches nothing until `open`.
+    StoreError for every other kind."""
+    if kind == "memory":
+        return MemoryStore()
+    if kind == "sqlite":
+        return SqliteStore(Path(target))
+    if kind == "redis":
+        raise StoreError(
+            f"state {_without_password(target)}: Redis comes with the support of several replicas, which this version "
+            "does not have yet; set `state` to a file's path or to memory"
+        )
+    raise StoreError(f"state: there is no store of kind {kind!r}; set `state` to a file's path or to memory")
+
+
+def _without_password(url: str) -> str:
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{rest.rpartition('@')[2]}"

@@ -1,0 +1,125 @@
+# Values to SQL and back.
+#
+# Rule: what is read back equals what was written. A row that does not decode raises ValueError or TypeError: the file
+# is damaged in a way that the database cannot see.
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from proxy.core.model import RateLimit
+from proxy.store.records import HISTORY_MS, ProviderRecord, Saved, SavedEvent
+
+EVENTS_KEPT = 500_000  # about 100 MB: a provider that refuses all week must not fill the disk
+
+COLUMNS = (
+    'provider_id, "limit", limit_by, file_limit, cooldown_s, cooldown_by, file_cooldown_s, auto_reduced_from, '
+    "evidence, paused_until_ms, pause_cause"
+)
+
+KINDS = (str, int | None, str, int | None, float, str, float | None, int | None, str, int | None, str | None)
+
+SqlValue = str | int | float | None
+
+
+class Statement(NamedTuple):
+    """One SQL statement, executed for each of its rows."""
+
+    sql: str
+    rows: Sequence[tuple[SqlValue, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What one write does. A later change of the same `key` makes an earlier one needless; None: it stands alone."""
+
+    key: tuple[str, str] | None
+    statements: tuple[Statement, ...]
+
+
+def provider_change(record: ProviderRecord) -> Change:
+    row = (
+        record.provider_id,
+        record.limit,
+        record.limit_by,
+        record.file_limit,
+        record.cooldown_s,
+        record.cooldown_by,
+        record.file_cooldown_s,
+        record.auto_reduced_from,
+        json.dumps(record.evidence),
+        record.paused_until_ms,
+        record.pause_cause,
+    )
+    sql = f"INSERT OR REPLACE INTO providers ({COLUMNS}) VALUES ({', '.join('?' * len(row))})"  # noqa: S608
+    return Change(key=("provider", record.provider_id), statements=(Statement(sql, [row]),))
+
+
+def star_change(workspace: str, starred: bool) -> Change:
+    sql = "INSERT OR REPLACE INTO stars VALUES (?)" if starred else "DELETE FROM stars WHERE workspace = ?"
+    return Change(key=("star", workspace), statements=(Statement(sql, [(workspace,)]),))
+
+
+def events_change(events: Sequence[SavedEvent], *, prune: bool) -> Change:
+    """Appends; with `prune` also drops what is too old, measured from the newest of `events`, or too much."""
+    rows = [(event.at, event.name, event.provider_id, json.dumps(dict(event.data))) for event in events]
+    statements = [Statement("INSERT INTO events (at, name, provider_id, data) VALUES (?, ?, ?, ?)", rows)]
+    if prune:
+        oldest = max(event.at for event in events) - HISTORY_MS
+        statements += [
+            Statement("DELETE FROM events WHERE at < ?", [(oldest,)]),
+            Statement("DELETE FROM events WHERE id <= (SELECT max(id) FROM events) - ?", [(EVENTS_KEPT,)]),
+        ]
+    return Change(key=None, statements=tuple(statements))
+
+
+def read_saved(connection: sqlite3.Connection) -> Saved:
+    """What a start needs. ValueError or TypeError: a row is not what was written."""
+    records = [_provider(*_sound(row)) for row in connection.execute(f"SELECT {COLUMNS} FROM providers")]  # noqa: S608
+    stars = frozenset(workspace for (workspace,) in connection.execute("SELECT workspace FROM stars"))
+    return Saved(providers={record.provider_id: record for record in records}, stars=stars)
+
+
+def read_events(connection: sqlite3.Connection, since_ms: int) -> list[SavedEvent]:
+    sql = "SELECT at, name, provider_id, data FROM events WHERE at >= ? ORDER BY id"
+    return [
+        SavedEvent(at=at, name=name, provider_id=provider_id, data=json.loads(data))
+        for at, name, provider_id, data in connection.execute(sql, (since_ms,))
+    ]
+
+
+def _sound(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    for value, kind in zip(row, KINDS, strict=True):
+        if not isinstance(value, kind):
+            raise TypeError(f"{value!r} is not of type {kind}")
+    return row
+
+
+def _provider(
+    provider_id: str,
+    limit: int | None,
+    limit_by: str,
+    file_limit: int | None,
+    cooldown_s: float,
+    cooldown_by: str,
+    file_cooldown_s: float | None,
+    auto_reduced_from: int | None,
+    evidence: str,
+    paused_until_ms: int | None,
+    pause_cause: str | None,
+) -> ProviderRecord:
+    return ProviderRecord(
+        provider_id=provider_id,
+        limit=limit,
+        limit_by=limit_by,
+        file_limit=file_limit,
+        cooldown_s=cooldown_s,
+        cooldown_by=cooldown_by,
+        file_cooldown_s=file_cooldown_s,
+        auto_reduced_from=auto_reduced_from,
+        evidence=tuple(RateLimit(*item) for item in json.loads(evidence)),
+        paused_until_ms=paused_until_ms,
+        pause_cause=pause_cause,
+    )

@@ -1,0 +1,73 @@
+# What the tests of the stores share: records with sensible values, and stores that are closed at the end.
+
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from proxy.core.model import RateLimit
+from proxy.store import ProviderRecord, SavedEvent
+from proxy.store.sqlite import SqliteStore
+
+
+def _record(provider_id: str = "api.example.com", limit: int | None = 4, **changes: object) -> ProviderRecord:
+    values: dict[str, object] = {
+        "limit_by": "api",
+        "file_limit": 8,
+        "cooldown_s": 0.35,
+        "cooldown_by": "file",
+        "file_cooldown_s": 0.35,
+        "auto_reduced_from": None,
+        "evidence": (),
+        "paused_until_ms": None,
+        "pause_cause": None,
+    }
+    return ProviderRecord(provider_id=provider_id, limit=limit, **{**values, **changes})
+
+
+@pytest.fixture
+def record() -> Callable[..., ProviderRecord]:
+    return _record
+
+
+@pytest.fixture
+def reduced() -> ProviderRecord:
+    """A record with every field set."""
+    return _record(
+        limit=3,
+        limit_by="auto",
+        auto_reduced_from=4,
+        evidence=(
+            RateLimit(at=1_700_000_000_000, status=429, kind="concurrency", retry_after_ms=None, in_flight=4),
+            RateLimit(at=1_700_000_001_000, status=429, kind="rate", retry_after_ms=1500, in_flight=3),
+        ),
+        paused_until_ms=1_700_000_030_000,
+        pause_cause="rate",
+    )
+
+
+@pytest.fixture
+def event() -> Callable[..., SavedEvent]:
+    def build(at: int, name: str = "granted", **data: object) -> SavedEvent:
+        return SavedEvent(at=at, name=name, provider_id="api.example.com", data=data)
+
+    return build
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "state.db"
+
+
+@pytest.fixture
+async def stores() -> AsyncIterator[Callable[[Path], SqliteStore]]:
+    """Makes stores, not yet open, and closes them at the end."""
+    made: list[SqliteStore] = []
+
+    def make(path: Path) -> SqliteStore:
+        made.append(SqliteStore(path))
+        return made[-1]
+
+    yield make
+    for store in made:
+        await store.close()
