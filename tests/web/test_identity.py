@@ -1,0 +1,339 @@
+# Who is asking, by the headers that real tools send: which source wins, what a bad one does, when the body is read.
+
+import json
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.core.turns import TurnHints
+from proxy.web.identity import OWN_HEADERS, Identity, Reader
+
+NOW_MS = 1_764_412_200_000
+EARLIER_MS = NOW_MS - 60_000
+
+
+def reader(**configured: tuple[str, ...]) -> Reader:
+    return Reader(
+        SimpleNamespace(**{"workspace": (), "conversation": (), "prompt_started_at": (), **configured})  # type: ignore[arg-type]
+    )
+
+
+def read(
+    headers: dict[str, str | bytes] | None = None,
+    body: object = b"",
+    *,
+    route_workspace: str | None = None,
+    by: Reader | None = None,
+) -> Identity:
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    pairs = [
+        (name.encode(), value if isinstance(value, bytes) else value.encode())
+        for name, value in (headers or {}).items()
+    ]
+    return (by or reader()).read(pairs, lambda: raw, route_workspace, NOW_MS)
+
+
+def unread() -> bytes:
+    raise AssertionError("the body was asked for")
+
+
+def codex(**metadata: object) -> dict[str, str | bytes]:
+    return {"x-codex-turn-metadata": json.dumps(metadata)}
+
+
+def test_a_request_that_says_nothing_is_the_default_workspaces_and_nobodys() -> None:
+    assert read() == Identity(workspace="default", conversation=None, prompt_started_at=None, turn=TurnHints(), bad=())
+
+
+def test_our_own_headers_are_the_ones_to_remove() -> None:
+    assert {b"x-slotgate-workspace", b"x-slotgate-conversation", b"x-slotgate-prompt-started-at"} == OWN_HEADERS
+
+
+WORKSPACES: list[tuple[str, dict[str, str | bytes]]] = [
+    ("own", {"X-Slotgate-Workspace": "own"}),
+    ("route", {}),
+    ("first", {"X-First": "first"}),
+    ("second", {"X-Second": "second"}),
+    ("id", {"X-Workspace-Id": "id"}),
+    ("codex", codex(workspaces={"/home/me/codex": {}, "/other": {}})),
+]
+
+
+@pytest.mark.parametrize("n", range(len(WORKSPACES)))
+def test_the_workspace_comes_from_the_first_source_that_answers(n: int) -> None:
+    headers = {name: value for _, source in WORKSPACES[n:] for name, value in source.items()}
+    identity = read(
+        dict(reversed(headers.items())),
+        route_workspace="route" if n <= 1 else None,
+        by=reader(workspace=("X-First", "x-second")),
+    )
+    assert identity.workspace == WORKSPACES[n][0]
+
+
+CONVERSATIONS = [
+    "x-slotgate-conversation",
+    "x-first",
+    "x-second",
+    "x-conversation-id",
+    "x-claude-code-session-id",
+    "session-id",
+    "session_id",
+    "x-session-id",
+    "x-session-affinity",
+    "x-affinity",
+    "x-litellm-session-id",
+]
+
+
+@pytest.mark.parametrize("n", range(len(CONVERSATIONS)))
+def test_the_conversation_comes_from_the_first_header_that_answers(n: int) -> None:
+    headers: dict[str, str | bytes] = {name.title(): f"from {name}" for name in reversed(CONVERSATIONS[n:])}
+    identity = read(headers, {"prompt_cache_key": "from the body"}, by=reader(conversation=("X-First", "x-second")))
+    assert identity.conversation == f"from {CONVERSATIONS[n]}"
+
+
+@pytest.mark.parametrize(
+    ("body", "conversation"),
+    [
+        ({"prompt_cache_key": "key", "metadata": {"user_id": "user", "session_id": "session"}}, "key"),
+        ({"metadata": {"user_id": "user", "session_id": "session"}}, "user"),
+        ({"metadata": {"user_id": '{"device_id": "d", "session_id": "inner"}', "session_id": "session"}}, "inner"),
+        ({"metadata": {"user_id": '{"device_id": "d"}', "session_id": "session"}}, "session"),
+        ({"metadata": {"session_id": "session"}}, "session"),
+        ({"metadata": {"session_id": ""}}, None),
+        ({"metadata": None}, None),
+        ({"messages": []}, None),
+        (["prompt_cache_key"], None),
+        (b'  \n{"prompt_cache_key": "key"}', "key"),
+        (b'{"prompt_cache_key": "key"', None),
+        (b"prompt_cache_key=key", None),
+        (b"", None),
+    ],
+)
+def test_without_a_header_the_body_names_the_conversation(body: object, conversation: str | None) -> None:
+    identity = read({}, body)
+    assert (identity.conversation, identity.bad) == (conversation, ())
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"prompt_cache_key": 5},
+        {"prompt_cache_key": "x" * 257},
+        {"prompt_cache_key": "a\nb"},
+        {"metadata": {"user_id": ["x"]}},
+        {"metadata": {"user_id": '{"session_id": "x'}},
+        {"metadata": {"user_id": '{"session_id": 5}'}},
+        b'{"prompt_cache_key": "\\ud800"}',
+    ],
+)
+def test_an_unreadable_conversation_in_the_body_is_noted(body: object) -> None:
+    identity = read({}, body)
+    assert (identity.conversation, identity.bad) == (None, ("conversation",))
+
+
+STARTS: list[dict[str, str | bytes]] = [
+    {"X-Slotgate-Prompt-Started-At": str(NOW_MS - 1000)},
+    {"X-First": str(NOW_MS - 2000)},
+    {"X-Second": str(NOW_MS - 3000)},
+    {"X-Prompt-Started-At": str(NOW_MS - 4000)},
+    codex(turn_started_at_unix_ms=NOW_MS - 5000),
+]
+
+
+@pytest.mark.parametrize("n", range(len(STARTS)))
+def test_the_prompt_start_comes_from_the_first_header_that_answers(n: int) -> None:
+    headers = {name: value for source in reversed(STARTS[n:]) for name, value in source.items()}
+    identity = read(headers, by=reader(prompt_started_at=("x-first", "X-Second")))
+    assert identity.prompt_started_at == NOW_MS - 1000 * (n + 1)
+
+
+def test_a_bad_value_is_noted_once_and_the_next_source_asked() -> None:
+    identity = read(
+        {
+            "X-Slotgate-Workspace": "w" * 129,
+            "X-Workspace-Id": "good",
+            "X-Slotgate-Conversation": b"\x00",
+            "X-Conversation-Id": "x" * 257,
+            "session-id": "good",
+            "X-Slotgate-Prompt-Started-At": "soon",
+            "X-Prompt-Started-At": str(EARLIER_MS),
+        }
+    )
+    assert (identity.workspace, identity.conversation, identity.prompt_started_at) == ("good", "good", EARLIER_MS)
+    assert identity.bad == ("workspace", "prompt_started_at", "conversation")
+
+
+def test_blank_values_are_absent_not_bad() -> None:
+    identity = read(
+        {
+            "X-Slotgate-Workspace": " ",
+            "X-Conversation-Id": "",
+            "X-Prompt-Started-At": "\t",
+            "x-codex-turn-metadata": "",
+        },
+    )
+    assert (identity.workspace, identity.conversation, identity.bad) == ("default", None, ())
+
+
+def test_the_first_of_repeated_headers_counts() -> None:
+    pairs = [(b"Session-Id", b"one"), (b"session-id", b"two")]
+    assert reader().read(pairs, lambda: b"", None, NOW_MS).conversation == "one"
+
+
+def test_ids_may_be_as_long_as_allowed_and_in_any_script() -> None:
+    identity = read({"X-Workspace-Id": " " + "é" * 128, "session-id": b"\xe9" * 256})
+    assert (identity.workspace, identity.conversation) == ("é" * 128, "é" * 256)
+
+
+@pytest.mark.parametrize(
+    ("path", "workspace", "bad"),
+    [
+        ("/home/me/project", "project", ()),
+        ("/home/me/project/", "project", ()),
+        ("project", "project", ()),
+        ("C:\\Users\\me\\project", "project", ()),
+        ("/home/me/back\\slash", "back\\slash", ()),
+        ("/", "default", ()),
+        ("", "default", ()),
+        ("/home/" + "x" * 129, "default", ("workspace",)),
+        ("/home/new\nline", "default", ("workspace",)),
+    ],
+)
+def test_codex_names_its_workspace_by_the_last_part_of_the_first_path(
+    path: str, workspace: str, bad: tuple[str, ...]
+) -> None:
+    identity = read(codex(workspaces={path: {"latest_git_commit_hash": "x"}}))
+    assert (identity.workspace, identity.bad) == (workspace, bad)
+
+
+@pytest.mark.parametrize("value", ["{", "[1]", "null", "7", "\xff", '{"a":' * 9000, "9" * 5000])
+def test_codex_metadata_that_is_no_object_is_noted(value: str) -> None:
+    identity = read({"x-codex-turn-metadata": value, "session-id": "s"})
+    assert (identity.conversation, identity.bad) == ("s", ("turn_metadata",))
+
+
+@pytest.mark.parametrize("workspaces", [None, [], {}, "x", 5])
+def test_codex_without_workspaces_is_in_the_default_one(workspaces: object) -> None:
+    identity = read(codex(workspaces=workspaces, root_turn_id=7, turn_started_at_unix_ms=None))
+    assert (identity.workspace, identity.prompt_started_at, identity.turn.prompt_id) == ("default", None, None)
+
+
+def test_codex_as_it_comes() -> None:
+    metadata = codex(turn_id="t2", root_turn_id="t1", turn_started_at_unix_ms=EARLIER_MS, workspaces={"/src/app": {}})
+    headers = {**metadata, "session-id": "root", "thread-id": "own", "x-codex-parent-thread-id": "root"}
+    identity = reader().read([(n.encode(), str(v).encode()) for n, v in headers.items()], unread, None, NOW_MS)
+    assert identity == Identity(
+        workspace="app",
+        conversation="root",
+        prompt_started_at=EARLIER_MS,
+        turn=TurnHints(parent="root", prompt_id="t1", side=True),
+        bad=(),
+    )
+
+
+def test_claude_code_as_it_comes() -> None:
+    headers: dict[str, str | bytes] = {"X-Claude-Code-Session-Id": "s", "x-claude-code-request-class": "main"}
+    body = {"messages": [{"role": "user", "content": "hello"}]}
+    turn = read(headers, body).turn
+    assert (turn.continues, turn.side, turn.prompt_id, turn.parent) == (False, False, None, None)
+    assert read({**headers, "x-claude-code-prompt-id": "p"}, body).turn == TurnHints(prompt_id="p")
+    assert read({**headers, "x-claude-code-parent-agent-id": "a"}, body).turn.side
+    assert read({**headers, "x-claude-code-request-class": "auxiliary"}, body).turn.side
+
+
+def test_opencode_sub_agents_name_their_parent() -> None:
+    identity = read({"x-session-id": "ses_2", "x-parent-session-id": "ses_1"})
+    assert (identity.conversation, identity.turn.parent, identity.turn.side) == ("ses_2", "ses_1", True)
+
+
+@pytest.mark.parametrize(("value", "said"), [("user", True), ("Agent", False), ("robot", None), ("", None)])
+def test_copilot_says_who_initiated(value: str, said: bool | None) -> None:
+    assert read({"x-initiator": value}).turn.user_initiated is said
+
+
+def test_equal_bodies_of_a_conversation_have_equal_hashes() -> None:
+    hashes = [read({"session-id": "s"}, body).turn.body_hash for body in (b"{}", b"{}", b"{} ")]
+    assert hashes[0] == hashes[1] != hashes[2]
+    assert read({"session-id": "s"}, b"").turn.body_hash is None
+
+
+DECIDED: list[dict[str, str | bytes]] = [
+    {"x-prompt-started-at": str(EARLIER_MS)},
+    {"x-claude-code-prompt-id": "p"},
+    {"x-initiator": "agent"},
+]
+
+
+@pytest.mark.parametrize("headers", DECIDED)
+def test_the_body_is_not_asked_for_when_the_headers_say_everything(headers: dict[str, str]) -> None:
+    pairs = [(name.encode(), value.encode()) for name, value in {**headers, "session-id": "s"}.items()]
+    assert reader().read(pairs, unread, None, NOW_MS).conversation == "s"
+
+
+@pytest.mark.parametrize("headers", [{}, *DECIDED, {"session-id": "s"}, {"session-id": "s", "x-initiator": "user"}])
+def test_the_body_is_asked_for_at_most_once(headers: dict[str, str]) -> None:
+    calls: list[int] = []
+
+    def body() -> bytes:
+        calls.append(1)
+        return b'{"prompt_cache_key": "k", "messages": [{"role": "user", "content": "x"}]}'
+
+    reader().read([(name.encode(), value.encode()) for name, value in headers.items()], body, None, NOW_MS)
+    assert len(calls) <= 1
+
+
+def test_a_content_encoded_body_is_hashed_but_not_read() -> None:
+    body = {"prompt_cache_key": "k", "messages": [{"role": "tool", "content": "x"}]}
+    for coding in ("gzip", "zstd", "br, gzip", "Unknown"):
+        assert read({"content-encoding": coding}, body).conversation is None
+        turn = read({"content-encoding": coding, "session-id": "s"}, body).turn
+        assert (turn.continues, turn.body_hash is None) == (None, False)
+    assert read({"content-encoding": "Identity"}, body).conversation == "k"
+
+
+def test_a_huge_body_is_neither_read_nor_hashed() -> None:
+    huge = b'{"prompt_cache_key": "k", "pad": "' + b"x" * (8 * 1024 * 1024) + b'"}'
+    assert read({}, huge).conversation is None
+    assert read({"session-id": "s"}, huge).turn == TurnHints()
+
+
+NAMES = st.sampled_from(
+    [
+        b"X-Slotgate-Workspace",
+        b"X-Slotgate-Conversation",
+        b"X-Slotgate-Prompt-Started-At",
+        b"x-codex-turn-metadata",
+        b"x-claude-code-prompt-id",
+        b"x-parent-session-id",
+        b"X-Initiator",
+        b"Content-Encoding",
+        b"session-id",
+    ]
+)
+FIELDS = (
+    "prompt_cache_key metadata user_id session_id messages input contents role type content parts text "
+    "functionResponse workspaces root_turn_id turn_started_at_unix_ms"
+).split()
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inner, max_size=4),
+    max_leaves=20,
+)
+BYTES = st.binary(max_size=60) | JSON.map(lambda value: json.dumps(value).encode())
+
+
+@given(st.lists(st.tuples(NAMES, BYTES), max_size=6), BYTES)
+def test_whatever_the_bytes_reading_never_fails_and_gives_usable_facts(
+    headers: list[tuple[bytes, bytes]], raw: bytes
+) -> None:
+    body: Callable[[], bytes] = lambda: raw  # noqa: E731
+    identity = reader().read(headers, body, None, NOW_MS)
+    for name in (identity.workspace, identity.conversation, identity.turn.prompt_id, identity.turn.parent):
+        assert name is None or (1 <= len(name.encode()) <= 1024 and "\n" not in name and "\x00" not in name)
+    assert len(identity.workspace) <= 128
+    assert identity.prompt_started_at is None or 0 < identity.prompt_started_at <= NOW_MS
+    assert set(identity.bad) <= {"workspace", "conversation", "prompt_started_at", "turn_metadata"}
