@@ -22,7 +22,6 @@ OWN_ANSWERS: dict[str, tuple[int, str]] = {
     "request_timeout": (408, "invalid_request_error"),
     "body_too_large": (413, "request_too_large"),
     "websocket_refused": (426, "invalid_request_error"),
-    "header_too_large": (431, "invalid_request_error"),
     "internal": (500, "api_error"),
     "unsupported": (501, "invalid_request_error"),
     "upstream_unreachable": (502, "api_error"),

@@ -1,0 +1,216 @@
+# One provider's queue at work: futures for waiters, one timer, and the holders of slots.
+#
+# Rule 1: the scheduler decides at once and whole; what it decided is applied before anything is awaited.
+# Rule 2: a waiting future has four states (waiting; cancelled, its task not yet run; granted, its task not yet run;
+#         granted, then cancelled). In each of them the slot ends up with one holder or goes on to the next waiter.
+# Rule 3: `release` never waits and never fails, so it can stand in any `finally`.
+
+import asyncio
+import math
+import random
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from proxy.core.model import Effect, Granted, PollUsage, Reclaimed, Refused, Slot, Ticket
+from proxy.core.scheduler import Scheduler
+from proxy.errors import OwnAnswer
+from proxy.service.clock import Clock
+
+RETRY_AFTER_MAX_S = 59  # at 60 and more some agents give up at once (spec §11)
+_JITTER = 0.25  # of the estimate, upwards: refused clients must not come back as one wave
+
+Observer = Callable[[str, Effect], None]
+
+
+class Holder(Protocol):
+    """Who holds a slot."""
+
+    def abort(self, why: str) -> None:
+        """Close the upstream connection before returning; the slot is no longer yours."""
+
+    def measure(self, slot: Slot, now: float) -> None:
+        """Bring `slot.progress_at` up to date."""
+
+
+class Admission:
+    """Await `acquire`; give the slot back with `release`."""
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        *,
+        clock: Clock,
+        loop: asyncio.AbstractEventLoop,
+        observe: Observer,
+        poll: Callable[["Admission", Mapping[str, str]], None],
+        chance: random.Random,
+    ) -> None:
+        self.scheduler = scheduler
+        self._clock = clock
+        self._loop = loop
+        self._observe = observe
+        self._poll = poll
+        self._chance = chance
+        self._futures: dict[int, asyncio.Future[Slot]] = {}
+        self._credentials: dict[int, Mapping[str, str]] = {}
+        self._holders: dict[int, Holder] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = math.inf
+
+    def __repr__(self) -> str:
+        return f"<Admission {self.scheduler!r}>"
+
+    @property
+    def provider_id(self) -> str:
+        return self.scheduler.provider_id
+
+    # --- a request's way through ---
+
+    def check_room(self) -> None:
+        """OwnAnswer `queue_full` if a newcomer would be refused now: known before its body is read."""
+        if 0 < self.scheduler.policy.max_waiting <= len(self.scheduler.waiting):
+            raise self.refusal("queue_full")
+
+    async def acquire(self, ticket: Ticket, credentials: Mapping[str, str]) -> Slot:
+        """Wait for a slot. OwnAnswer if there will be none; a cancelled caller leaves the queue and holds nothing.
+        `credentials` are the header lines that a usage poll may use for as long as `ticket` waits."""
+        effects = self.scheduler.request(ticket, self._clock.now())
+        first = effects[0]
+        if isinstance(first, Granted) and first.ticket is ticket:  # at once: nothing to await
+            self._observe(self.provider_id, first)
+            self._arm()
+            return first.slot
+        return await self._outcome(ticket, credentials, effects)
+
+    async def acquire_again(self, slot: Slot, credentials: Mapping[str, str]) -> Slot:
+        """Give `slot` back after a refusal that the client shall not see, and wait for the next in the same place."""
+        self._holders.pop(slot.id, None)
+        return await self._outcome(slot.ticket, credentials, self.scheduler.requeue(slot, self._clock.now()))
+
+    async def _outcome(self, ticket: Ticket, credentials: Mapping[str, str], effects: list[Effect]) -> Slot:
+        future: asyncio.Future[Slot] = self._loop.create_future()
+        self._futures[ticket.id] = future
+        self._credentials[ticket.id] = credentials
+        try:
+            self.apply(effects)
+            if future.done():
+                return future.result()
+            return await future
+        except asyncio.CancelledError:
+            if future.done() and not future.cancelled():
+                if future.exception() is None:
+                    self.release(future.result(), reached=False)
+            else:
+                self.apply(self.scheduler.cancel(ticket, self._clock.now()))
+            raise
+        finally:
+            self._futures.pop(ticket.id, None)
+            self._credentials.pop(ticket.id, None)
+
+    def hold(self, slot: Slot, holder: Holder) -> None:
+        """Say who is to be told when `slot` is reclaimed."""
+        self._holders[slot.id] = holder
+
+    def release(self, slot: Slot, *, reached: bool = True) -> None:
+        """Give `slot` back; again and again does no harm."""
+        if self.scheduler.slot(slot.id) is slot:
+            self._holders.pop(slot.id, None)
+            self.apply(self.scheduler.release(slot, self._clock.now(), reached=reached))
+
+    def answered(self, slot: Slot) -> None:
+        """The answer began, without a rate limit."""
+        effects = self.scheduler.answered(slot, self._clock.now())
+        if effects:
+            self.apply(effects)
+
+    def rate_limited(self, slot: Slot, *, status: int, kind: str, retry_after_ms: int | None) -> None:
+        """The provider said no."""
+        self.apply(
+            self.scheduler.rate_limited(
+                slot,
+                status=status,
+                kind=kind,
+                retry_after_ms=retry_after_ms,
+                now=self._clock.now(),
+                now_ms=self._clock.wall_ms(),
+            )
+        )
+
+    def watch(self) -> None:
+        """Measure every holder's progress and take back what is stuck."""
+        now = self._clock.now()
+        for slot_id, holder in self._holders.items():
+            slot = self.scheduler.slot(slot_id)
+            if slot is not None:
+                holder.measure(slot, now)
+        self.apply(self.scheduler.reclaim_overdue(now))
+
+    def close(self) -> None:
+        """Stop the timer; nothing is granted by time any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    # --- words for the client ---
+
+    def refusal(self, code: str) -> OwnAnswer:
+        """The own answer for `code`, with the state of the queue and a Retry-After."""
+        scheduler, now = self.scheduler, self._clock.now()
+        limit = "no limit" if scheduler.limit is None else f"limit {scheduler.limit}"
+        words = f"{_WORDS[code]} at {scheduler.provider_id}: {len(scheduler.waiting)} waiting, {limit}"
+        if scheduler.paused_until_at is not None:
+            words += f", paused for another {max(0.0, scheduler.paused_until_at - now):.0f} s"
+        estimate = scheduler.wait_estimate_s(now) * (1 + _JITTER * self._chance.random())
+        return OwnAnswer(code, words, retry_after_s=min(max(math.ceil(estimate), 1), RETRY_AFTER_MAX_S))
+
+    # --- applying what was decided ---
+
+    def apply(self, effects: list[Effect]) -> None:
+        """Carry out `effects`, in order, and set the timer for what comes next."""
+        for effect in effects:
+            if isinstance(effect, Granted):
+                self._granted(effect)
+            elif isinstance(effect, Refused):
+                future = self._futures.get(effect.ticket.id)
+                if future is not None and not future.done():
+                    future.set_exception(self.refusal(effect.code))
+            elif isinstance(effect, Reclaimed):
+                holder = self._holders.pop(effect.slot.id, None)
+                if holder is not None:
+                    holder.abort(effect.why)
+            elif isinstance(effect, PollUsage):
+                self._poll(self, self._credentials.get(effect.ticket.id, {}))
+                continue
+            self._observe(self.provider_id, effect)
+        self._arm()
+
+    def _granted(self, effect: Granted) -> None:
+        future = self._futures.get(effect.ticket.id)
+        if future is None or future.done():
+            # Its client left in this very moment and its task has not run: the slot goes on.
+            self.apply(self.scheduler.release(effect.slot, self._clock.now(), reached=False))
+        else:
+            future.set_result(effect.slot)
+
+    def _arm(self) -> None:
+        deadline = self.scheduler.next_deadline()
+        # A timer that is too early only looks again, so most changes need no new one.
+        if deadline is not None and (self._timer is None or deadline < self._timer_at):
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer_at = deadline
+            self._timer = self._loop.call_at(deadline, self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        self._timer_at = math.inf
+        self.apply(self.scheduler.tick(self._clock.now()))
+
+
+_WORDS = {
+    "queue_full": "the queue is full",
+    "queue_timeout": "the longest wait is over",
+    "paused": "the pause outlasts the longest wait",
+    "dropped": "dropped from the queue by an operator",
+    "draining": "the proxy is shutting down",
+}

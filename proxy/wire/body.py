@@ -1,0 +1,142 @@
+# How far a message's body reaches into the bytes that arrive. Pure: no socket, no clock.
+#
+# Rule 1: bodies pass as they came, chunk framing, extensions and trailers included; a body only finds its own end.
+# Rule 2: what follows the end is not the body's: `feed` says how many bytes were.
+# Rule 3: chunked coding is read strictly (RFC 9112 7.1). A bare LF or a size that is not hex is a broken message.
+
+import re
+from typing import Protocol
+
+from proxy.errors import BadMessage
+from proxy.wire.head import CHUNKED, FIELD_MAX, FIELDS_MAX, UNTIL_CLOSE, lowered
+
+_CHUNK_LINE = re.compile(rb"([0-9A-Fa-f]{1,15})(?:[ \t]*;[\t\x20-\x7e\x80-\xff]*)?")
+_TRAILER_VALUE = re.compile(rb"[\t\x20-\x7e\x80-\xff]*")
+_CHUNK_LINE_MAX = 4096  # size and extensions
+
+
+class Body(Protocol):
+    """One message's body."""
+
+    done: bool
+
+    def feed(self, data: bytes) -> int:
+        """How many of `data`'s first bytes belong to this body; `done` once its end was among them."""
+        ...
+
+
+def body_of(length: int) -> Body:
+    """The body for a length of `head.request_length` or `head.response_length`."""
+    if length == CHUNKED:
+        return Chunked()
+    if length == UNTIL_CLOSE:
+        return UntilClose()
+    return Counted(length)
+
+
+class Counted:
+    """A body of a known number of bytes."""
+
+    __slots__ = ("done", "left")
+
+    def __init__(self, length: int) -> None:
+        self.left = length
+        self.done = length == 0
+
+    def feed(self, data: bytes) -> int:
+        used = min(len(data), self.left)
+        self.left -= used
+        self.done = self.left == 0
+        return used
+
+
+class UntilClose:
+    """A body that ends with its connection; `done` is never set by bytes."""
+
+    __slots__ = ("done",)
+
+    def __init__(self) -> None:
+        self.done = False
+
+    def feed(self, data: bytes) -> int:
+        return len(data)
+
+
+class Chunked:
+    """A chunked body. With `decoded` set to a list, the payload is collected there as well."""
+
+    __slots__ = ("_left", "_line", "_trailers", "decoded", "done")
+
+    def __init__(self, decoded: list[bytes] | None = None) -> None:
+        self.done = False
+        self.decoded = decoded
+        self._left = 0  # of the present chunk, its closing CRLF included
+        self._line = b""  # the beginning of a line whose end has not arrived
+        self._trailers = -1  # trailer lines seen; -1 before the last chunk
+
+    def feed(self, data: bytes) -> int:
+        position, end = 0, len(data)
+        while position < end and not self.done:
+            if self._left > 2:
+                taken = min(self._left - 2, end - position)
+                if self.decoded is not None:
+                    self.decoded.append(data[position : position + taken])
+                self._left -= taken
+                position += taken
+            elif self._left:
+                if data[position] != (13 if self._left == 2 else 10):
+                    raise BadMessage("a chunk is longer than its size says")
+                self._left -= 1
+                position += 1
+            else:
+                position = self._feed_line(data, position)
+        return position
+
+    def _feed_line(self, data: bytes, position: int) -> int:
+        limit = _CHUNK_LINE_MAX if self._trailers < 0 else FIELD_MAX
+        if self._line:
+            # Its CR may have come without its LF: look at the two together.
+            joined = self._line + data[position : position + limit + 2]
+            stop = joined.find(b"\r\n")
+            line, position = joined[:stop], position + stop + 2 - len(self._line)
+        else:
+            stop = data.find(b"\r\n", position, position + limit + 2)
+            joined = data[position:] if stop < 0 else b""
+            line, position = data[position:stop], stop + 2
+        if stop < 0:
+            if len(joined) > limit:
+                raise BadMessage("a chunk line or trailer is too long")
+            self._line = joined
+            return len(data)
+        self._line = b""
+        if self._trailers < 0:
+            self._start_chunk(line)
+        elif line:
+            self._check_trailer(line)
+        else:
+            self.done = True
+        return position
+
+    def _start_chunk(self, line: bytes) -> None:
+        match = _CHUNK_LINE.fullmatch(line)
+        if match is None:
+            raise BadMessage("a chunk size is not a hexadecimal number")
+        size = int(match[1], 16)
+        if size:
+            self._left = size + 2
+        else:
+            self._trailers = 0
+
+    def _check_trailer(self, line: bytes) -> None:
+        self._trailers += 1
+        name, colon, value = line.partition(b":")
+        if not colon or self._trailers > FIELDS_MAX or _TRAILER_VALUE.fullmatch(value) is None:
+            raise BadMessage("a trailer is not a header line")
+        lowered(name)
+
+
+def dechunked(raw: bytes) -> bytes:
+    """The payload of a whole chunked body."""
+    decoded: list[bytes] = []
+    Chunked(decoded).feed(raw)
+    return b"".join(decoded)

@@ -1,0 +1,182 @@
+# One request upstream, and its answer as it comes.
+#
+# Rule 1: everything between the head and the end happens inside `data`, without a task switch: bytes in, bytes out.
+# Rule 2: only a connection whose request and answer were whole, with nothing behind them, is used again.
+# Rule 3: `ended` is resolved exactly once, with the error or None; afterwards the exchange touches nothing.
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+from proxy.errors import BadMessage, BadResponse, StaleConnection, UpstreamCut, WireError
+from proxy.wire.body import Body, UntilClose, body_of
+from proxy.wire.head import ResponseHead, connection_options, find_end, parse_response, response_length
+from proxy.wire.upstream import Pool, UpstreamConnection
+
+INTERIM_MAX = 100  # 1xx answers before the final one: more is no conversation
+
+
+class Sink(Protocol):
+    """Who takes the answer."""
+
+    def interim(self, head: ResponseHead) -> None:
+        """A 1xx answer."""
+
+    def begin(self, head: ResponseHead, length: int) -> None:
+        """The final head, with the body's length as in wire.head."""
+
+    def data(self, data: bytes) -> None:
+        """Bytes of the body as they came."""
+
+    def end(self) -> None:
+        """The body is whole."""
+
+    def switch(self, head: ResponseHead) -> None:
+        """101: from here on the connection carries another protocol, and `data` its bytes."""
+
+
+class Exchange:
+    """One request on one connection. Await `ended`; call `close` to give up."""
+
+    def __init__(
+        self, pool: Pool, connection: UpstreamConnection, method: bytes, sink: Sink, *, upgrade: bool = False
+    ) -> None:
+        self.connection = connection
+        self.sink = sink
+        self.head: ResponseHead | None = None
+        self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.request_sent = False  # the whole request was handed to the connection
+        self.on_writable: Callable[[bool], None] | None = None
+        self.switched = False
+        self._pool = pool
+        self._method = method
+        self._upgrade = upgrade
+        self._buffer = b""
+        self._body: Body | None = None
+        self._heard = False  # at least one byte of an answer
+        self._interims = 0
+        connection.user = self
+
+    def __repr__(self) -> str:
+        state = "ended" if self.ended.done() else "answering" if self.head else "asking"
+        return f"<Exchange {self._method.decode('latin-1')} {state}>"
+
+    def send(self, data: bytes) -> None:
+        """Bytes of the request."""
+        self.connection.write(data)
+
+    def close(self, error: WireError | None = None) -> None:
+        """Give up: the upstream's connection is closed before this returns, and `ended` gets `error`. Nothing happens
+        to a connection whose exchange has ended."""
+        if not self.ended.done():
+            self._fail(error)
+        elif not self.ended.cancelled():
+            self.ended.exception()  # seen, even if nobody awaits it any more
+
+    # --- the connection's side ---
+
+    def data(self, data: bytes) -> None:
+        if self._body is None:
+            self._heard = True
+            try:
+                data = self._read_heads(data)
+            except BadMessage as error:
+                self._fail(BadResponse(str(error)))
+                return
+            if self._body is None:
+                return
+        self._read_body(data)
+
+    def writable(self, ready: bool) -> None:
+        if self.on_writable is not None:
+            self.on_writable(ready)
+
+    def lost(self, error: Exception | None) -> None:
+        if self.ended.done():
+            return
+        if self.head is None:
+            if not self._heard and self.connection.uses:
+                self._finish(StaleConnection("a kept connection was closed before it answered"))
+            else:
+                self._finish(BadResponse("the connection ended before an answer"))
+        elif isinstance(self._body, UntilClose) and error is None:
+            self.sink.end()
+            self._finish(None)
+        else:
+            self._finish(UpstreamCut("the connection ended in the middle of the answer"))
+
+    # --- inside ---
+
+    def _read_heads(self, data: bytes) -> bytes:
+        """Read 1xx heads and the final one; what follows is returned."""
+        searched = len(self._buffer)
+        self._buffer += data
+        while (end := find_end(self._buffer, searched)) >= 0:
+            head = parse_response(self._buffer[:end])
+            self._buffer = self._buffer[end:]
+            searched = 0
+            if head.status == 101:
+                if not self._upgrade:
+                    raise BadMessage("101 to a request that asked for no upgrade")
+                self._switch(head)
+                break
+            length = response_length(head, self._method)
+            if head.status >= 200:
+                self.head = head
+                self._body = body_of(length)
+                self.sink.begin(head, length)
+                break
+            self._interims += 1
+            if self._interims > INTERIM_MAX:
+                raise BadMessage(f"more than {INTERIM_MAX} interim answers")
+            self.sink.interim(head)
+        else:
+            return b""
+        rest, self._buffer = self._buffer, b""
+        return rest
+
+    def _switch(self, head: ResponseHead) -> None:
+        self.head = head
+        self.switched = True
+        self._body = UntilClose()
+        self.sink.switch(head)
+
+    def _read_body(self, data: bytes) -> None:
+        body = self._body
+        assert body is not None
+        try:
+            used = body.feed(data)
+        except BadMessage as error:
+            self._fail(UpstreamCut(str(error)))
+            return
+        if used:
+            self.sink.data(data if used == len(data) else data[:used])
+        if body.done and not self.ended.done():
+            self._complete(surplus=used < len(data))
+
+    def _complete(self, *, surplus: bool) -> None:
+        connection, head = self.connection, self.head
+        assert head is not None
+        connection.user = None
+        closes = head.minor == 0 or (
+            b"connection" in head.names and b"close" in connection_options(head.names, head.fields)
+        )
+        if surplus or closes or not self.request_sent or connection.unsent():
+            connection.close()
+        else:
+            self._pool.give_back(connection)
+        self.sink.end()
+        self._finish(None)
+
+    def _fail(self, error: WireError | None) -> None:
+        self.connection.user = None
+        self.connection.close()
+        self._finish(error)
+
+    def _finish(self, error: WireError | None) -> None:
+        if self.ended.done():
+            return
+        if error is None:
+            self.ended.set_result(None)
+        else:
+            self.ended.set_exception(error)

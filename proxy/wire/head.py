@@ -1,0 +1,256 @@
+# The bytes of a message head, read and written. Pure: no socket, no clock.
+#
+# Rule 1: strict by construction. What is not a token, a field line ended by CRLF, or a version we speak is refused;
+#         nothing is repaired, so that nobody behind us can read the message another way.
+# Rule 2: what is passed on keeps its spelling, order, duplicates and octets (spec §10).
+# Rule 3: framing is decided here, once, and whoever writes a head writes the framing that was decided.
+
+import re
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from proxy.errors import BadMessage
+
+START_LINE_MAX = 16 * 1024  # spec §10
+FIELD_MAX = 32 * 1024
+FIELDS_MAX = 200
+HEAD_MAX = 256 * 1024  # all lines together: bounds what a peer can make us keep before it has asked for anything
+
+Field = tuple[bytes, bytes]
+
+_TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_REQUEST_LINE = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+) ([\x21-\x7e\x80-\xff]+) HTTP/1\.([01])")
+_STATUS_LINE = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9]{2})(?: ([\t\x20-\x7e\x80-\xff]*))?")
+_CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")  # what no line may hold; a bare CR or LF is among them
+_LENGTH = re.compile(rb"[0-9]{1,18}")
+
+# RFC 9110 7.6.1 and what proxies remove by custom. Transfer-Encoding is not here: it stays where chunked bytes stay.
+HOP_BY_HOP = frozenset(
+    {
+        b"connection",
+        b"keep-alive",
+        b"proxy-connection",
+        b"proxy-authenticate",
+        b"proxy-authorization",
+        b"te",
+        b"upgrade",
+    }
+)
+# Even a Connection line cannot take these away: they are the framing and the address of the message.
+_PROTECTED = frozenset({b"content-length", b"transfer-encoding", b"host"})
+# Towards the upstream: what would tell it about the client's network, and what we have answered ourselves.
+_NOT_FORWARDED = frozenset({b"expect", b"forwarded"})
+
+
+@lru_cache(maxsize=4096)
+def lowered(name: bytes) -> bytes:
+    """A field name in lower case; BadMessage if it is not a token."""
+    if _TOKEN.fullmatch(name) is None:
+        raise BadMessage("a header name is not a token")
+    return name.lower()
+
+
+@dataclass(slots=True, kw_only=True)
+class RequestHead:
+    """`fields` as sent; `names` are their names in lower case, in the same order; `minor` of HTTP/1.x."""
+
+    method: bytes
+    target: bytes
+    minor: int
+    fields: list[Field]
+    names: list[bytes]
+
+    def get(self, name: bytes) -> bytes | None:
+        """The first value of a lower-case name."""
+        return _first(self.names, self.fields, name)
+
+
+@dataclass(slots=True, kw_only=True)
+class ResponseHead:
+    """As RequestHead, for an answer."""
+
+    status: int
+    reason: bytes
+    minor: int
+    fields: list[Field]
+    names: list[bytes]
+
+    def get(self, name: bytes) -> bytes | None:
+        """The first value of a lower-case name."""
+        return _first(self.names, self.fields, name)
+
+
+def _first(names: list[bytes], fields: list[Field], name: bytes) -> bytes | None:
+    return fields[names.index(name)][1] if name in names else None
+
+
+def find_end(buffer: bytes | bytearray, start: int = 0) -> int:
+    """Where the head in `buffer` ends (behind its empty line), or -1 while it is incomplete; looks from `start` on.
+    BadMessage as soon as a limit is passed, so that an endless head is never kept."""
+    end = buffer.find(b"\r\n\r\n", max(0, start - 3))
+    if end >= 0:
+        if end > HEAD_MAX:
+            raise BadMessage("the head is larger than 256 KiB")
+        return end + 4
+    if len(buffer) > HEAD_MAX:
+        raise BadMessage("the head is larger than 256 KiB")
+    if len(buffer) > START_LINE_MAX and buffer.find(b"\r\n", 0, START_LINE_MAX + 2) < 0:
+        raise BadMessage("the start line is longer than 16 KiB")
+    return -1
+
+
+def parse_request(raw: bytes) -> RequestHead:
+    """A complete head, its empty line included."""
+    first, fields, names = _lines(raw)
+    match = _REQUEST_LINE.fullmatch(first)
+    if match is None:
+        raise BadMessage("the request line is not METHOD TARGET HTTP/1.1")
+    method, target, minor = match.groups()
+    head = RequestHead(method=method, target=target, minor=1 if minor == b"1" else 0, fields=fields, names=names)
+    hosts = names.count(b"host")
+    if hosts > 1 or (hosts == 0 and head.minor == 1):
+        raise BadMessage("a request has exactly one Host")  # RFC 9112 3.2
+    return head
+
+
+def parse_response(raw: bytes) -> ResponseHead:
+    """A complete head, its empty line included."""
+    first, fields, names = _lines(raw)
+    match = _STATUS_LINE.fullmatch(first)
+    if match is None:
+        raise BadMessage("the status line is not HTTP/1.1 STATUS REASON")
+    minor, status, reason = match.groups()
+    return ResponseHead(
+        status=int(status), reason=reason or b"", minor=1 if minor == b"1" else 0, fields=fields, names=names
+    )
+
+
+def _lines(raw: bytes) -> tuple[bytes, list[Field], list[bytes]]:
+    lines = raw[:-4].split(b"\r\n")
+    if _CONTROL.search(b"".join(lines)) is not None:
+        raise BadMessage("a control character, or a bare CR or LF, in the head")
+    first = lines[0]
+    if len(first) > START_LINE_MAX:
+        raise BadMessage("the start line is longer than 16 KiB")
+    if len(lines) - 1 > FIELDS_MAX:
+        raise BadMessage("more than 200 headers")
+    fields: list[Field] = []
+    names: list[bytes] = []
+    for line in lines[1:]:
+        if len(line) > FIELD_MAX:
+            raise BadMessage("a header is longer than 32 KiB")
+        name, colon, value = line.partition(b":")
+        if not colon:
+            raise BadMessage("a header line has no colon")  # also obs-fold, RFC 9112 5.2
+        names.append(lowered(name))
+        fields.append((name, value.strip(b" \t")))
+    return first, fields, names
+
+
+# --- framing -----------------------------------------------------------------------------------------------------
+
+CHUNKED = -1  # as a body length: chunked coding
+UNTIL_CLOSE = -2  # as a body length: whatever comes until the connection closes
+
+
+def request_length(head: RequestHead) -> int:
+    """The request's body: a number of bytes, or CHUNKED (RFC 9112 6.3)."""
+    length = _declared_length(head.names, head.fields, head.minor)
+    return 0 if length is None else length
+
+
+def response_length(head: ResponseHead, method: bytes) -> int:
+    """The answer's body: a number of bytes, CHUNKED, or UNTIL_CLOSE (RFC 9112 6.3)."""
+    length = _declared_length(head.names, head.fields, head.minor)
+    if method == b"HEAD" or head.status in (204, 304) or head.status < 200:
+        return 0
+    return UNTIL_CLOSE if length is None else length
+
+
+def _declared_length(names: list[bytes], fields: list[Field], minor: int) -> int | None:
+    lengths = names.count(b"content-length")
+    codings = names.count(b"transfer-encoding")
+    if not codings and not lengths:
+        return None
+    if codings and lengths:
+        raise BadMessage("both Transfer-Encoding and Content-Length")  # RFC 9112 6.1: a smuggling shape
+    if codings:
+        coding = fields[names.index(b"transfer-encoding")][1]
+        if codings > 1 or coding.lower() != b"chunked" or minor == 0:
+            raise BadMessage("a Transfer-Encoding other than chunked, or on HTTP/1.0")
+        return CHUNKED
+    value = fields[names.index(b"content-length")][1]
+    if lengths > 1 or _LENGTH.fullmatch(value) is None:
+        raise BadMessage("not one Content-Length with a plain number")
+    return int(value)
+
+
+# --- what is passed on -------------------------------------------------------------------------------------------
+
+
+def connection_options(names: list[bytes], fields: list[Field]) -> set[bytes]:
+    """The lower-case options of every Connection line."""
+    options: set[bytes] = set()
+    for name, (_, value) in zip(names, fields, strict=True):
+        if name == b"connection":
+            options.update(option.strip(b" \t").lower() for option in value.split(b","))
+    return options
+
+
+def request_bytes(
+    head: RequestHead, target: bytes, host: bytes, *, own: Container[bytes] = (), upgrade: bool = False
+) -> bytes:
+    """The head as the upstream gets it: `target` and `host` are its own, `own` are names that were meant for us."""
+    listed = connection_options(head.names, head.fields) if b"connection" in head.names else set()
+    lines = [b"%s %s HTTP/1.1" % (head.method, target)]
+    if b"host" not in head.names:
+        lines.append(b"Host: " + host)
+    for name, (spelled, value) in zip(head.names, head.fields, strict=True):
+        if name == b"host":
+            lines.append(b"%s: %s" % (spelled, host))
+        elif name == b"te":
+            # RFC 9110 10.1.4: trailers is the one coding that a proxy which passes trailers on may promise.
+            if b"trailers" in value.lower().replace(b" ", b"").split(b","):
+                lines.append(spelled + b": trailers")
+        elif upgrade and name == b"upgrade":
+            lines.append(b"%s: %s" % (spelled, value))
+        elif (
+            name in HOP_BY_HOP
+            or name in _NOT_FORWARDED
+            or name.startswith(b"x-forwarded-")
+            or name in own
+            or (name in listed and name not in _PROTECTED)
+        ):
+            continue
+        else:
+            lines.append(b"%s: %s" % (spelled, value))
+    if upgrade:
+        lines.append(b"Connection: Upgrade")
+    lines.append(b"\r\n")
+    return b"\r\n".join(lines)
+
+
+def response_bytes(head: ResponseHead, *, close: bool = False, dechunked: bool = False, upgrade: bool = False) -> bytes:
+    """The head as the client gets it. `close` announces the end of the connection; `dechunked` is for HTTP/1.0
+    clients, which know no chunked coding; `upgrade` keeps the switch to another protocol."""
+    listed = connection_options(head.names, head.fields) if b"connection" in head.names else set()
+    lines = [b"HTTP/1.1 %d %s" % (head.status, head.reason)]
+    for name, (spelled, value) in zip(head.names, head.fields, strict=True):
+        if name in HOP_BY_HOP or name == b"alt-svc" or (name in listed and name not in _PROTECTED):
+            if not (upgrade and name == b"upgrade"):
+                continue
+        elif dechunked and name in (b"transfer-encoding", b"trailer"):
+            continue
+        lines.append(b"%s: %s" % (spelled, value))
+    if upgrade:
+        lines.append(b"Connection: Upgrade")
+    elif close:
+        lines.append(b"Connection: close")
+    lines.append(b"\r\n")
+    return b"\r\n".join(lines)
+
+
+def text_fields(fields: Sequence[Field]) -> list[tuple[str, str]]:
+    """Fields as str pairs, octet by octet (latin-1), for readers of rate limits."""
+    return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in fields]

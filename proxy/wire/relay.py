@@ -1,0 +1,104 @@
+# An upstream's answer on its way to the client.
+#
+# Rule 1: what arrives leaves in the same call: no queue, no copy, no task. Backpressure pauses the other side.
+# Rule 2: the framing stays the upstream's. Only an HTTP/1.0 client, which knows no chunks, gets the bare payload.
+# Rule 3: an answer is whole only after `end`. Whatever else stops it shows as a cut.
+
+import re
+from collections.abc import Callable
+from typing import Protocol
+
+from proxy.core.model import Phase
+from proxy.wire.body import Chunked
+from proxy.wire.client import Request
+from proxy.wire.head import CHUNKED, UNTIL_CLOSE, ResponseHead, response_bytes
+
+# The final events after which clients close without reading on (facts: clients, early close). Only whole lines count:
+# the same words inside a JSON string do not begin a line.
+_FINAL_EVENT = re.compile(
+    rb"(?:^|\n)(?:data: ?\[DONE\]"
+    rb"|event: ?(?:message_stop|response\.(?:completed|failed|incomplete))"
+    rb'|data: ?\{"type": ?"(?:message_stop|response\.(?:completed|failed|incomplete))")'
+)
+
+
+class Meter(Protocol):
+    """What counts an answer's bytes: a slot, or a stand-in for a request that takes none."""
+
+    phase: Phase
+    bytes: int
+    last_byte_at: float
+
+
+class Relay:
+    """The sink of an exchange that writes to the client."""
+
+    def __init__(self, request: Request, meter: Meter, now: Callable[[], float]) -> None:
+        self.status: int | None = None
+        self.whole = False
+        self.began = False
+        self._request = request
+        self._client = request.connection
+        self._meter = meter
+        self._now = now
+        self._length = 0
+        self._decoder: Chunked | None = None
+        self._last = b""
+        self._before_last = b""
+
+    def __repr__(self) -> str:
+        return f"<Relay {self.status} {self._meter.bytes} bytes{' whole' if self.whole else ''}>"
+
+    def interim(self, head: ResponseHead) -> None:
+        # 100 is for whoever sent Expect, which we answer ourselves; to anyone else it breaks clients.
+        if head.status != 100 and self._request.head.minor == 1:
+            self._client.write(response_bytes(head))
+
+    def begin(self, head: ResponseHead, length: int) -> None:
+        request = self._request
+        self.status, self.began, self._length = head.status, True, length
+        self._meter.phase = Phase.STREAMING
+        if length == CHUNKED and request.head.minor == 0:
+            self._decoder = Chunked([])
+        if length == UNTIL_CLOSE or self._decoder is not None:
+            request.keep = False
+        close = request.closes()
+        request.answered = True
+        self._client.write(response_bytes(head, close=close, dechunked=self._decoder is not None))
+
+    def switch(self, head: ResponseHead) -> None:
+        self.status, self.began, self._length = head.status, True, UNTIL_CLOSE
+        self._meter.phase = Phase.STREAMING
+        self._request.answered = True
+        self._request.keep = False
+        self._client.write(response_bytes(head, upgrade=True))
+
+    def data(self, data: bytes) -> None:
+        meter = self._meter
+        meter.bytes += len(data)
+        meter.last_byte_at = self._now()
+        self._before_last, self._last = self._last, data
+        if self._decoder is None:
+            self._client.write(data)
+        else:
+            self._write_decoded(data)
+
+    def end(self) -> None:
+        self.whole = True
+
+    def cut(self, *, at_once: bool = False) -> None:
+        """The answer will not become whole: show it."""
+        reset = self._length == UNTIL_CLOSE or self._decoder is not None
+        self._client.cut(reset=reset, at_once=at_once)
+
+    def looks_finished(self) -> bool:
+        """Whether the last bytes held a final event: a client that leaves now has all it wanted."""
+        return self.whole or _FINAL_EVENT.search((self._before_last + self._last)[-16384:]) is not None
+
+    def _write_decoded(self, data: bytes) -> None:
+        decoder = self._decoder
+        assert decoder is not None
+        assert decoder.decoded is not None
+        decoder.feed(data)
+        self._client.write(b"".join(decoder.decoded))
+        decoder.decoded.clear()

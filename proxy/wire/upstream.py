@@ -1,0 +1,215 @@
+# Connections to one upstream: dialled, used by one exchange at a time, kept for the next.
+#
+# Rule 1: there is no hidden cap. How many exchanges run is the scheduler's business alone.
+# Rule 2: an idle connection that says anything, or ends, is dropped: nothing unsolicited reaches the next exchange.
+# Rule 3: idle time is kept below what servers keep (5 s in uvicorn and Node): the race with their closing is rare.
+
+import asyncio
+import contextlib
+import ssl
+from collections.abc import Callable
+from typing import Protocol
+
+import aiohappyeyeballs
+
+from proxy.errors import ConnectFailed, ConnectTimedOut
+from proxy.wire.client import keep_alive
+
+IDLE_S = 4.0
+HAPPY_EYEBALLS_S = 0.25  # RFC 8305: the next address is tried beside a slow one
+
+
+class Endpoint(Protocol):
+    """Where an upstream is reached: parts of its URL."""
+
+    @property
+    def host(self) -> str: ...
+    @property
+    def port(self) -> int: ...
+
+
+class User(Protocol):
+    """The exchange that uses a connection."""
+
+    def data(self, data: bytes) -> None: ...
+    def lost(self, error: Exception | None) -> None:
+        """The connection ended; None for a clean end of the upstream's sending."""
+
+    def writable(self, ready: bool) -> None: ...
+
+
+class UpstreamConnection(asyncio.Protocol):
+    """The protocol of one connection to an upstream."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.user: User | None = None
+        self.uses = 0  # exchanges before the present one
+        self.idle_since = 0.0
+        self.closed = False
+        self._loop = loop
+        self._transport: asyncio.Transport | None = None
+
+    def __repr__(self) -> str:
+        state = "closed" if self.closed else "idle" if self.user is None else "in use"
+        return f"<UpstreamConnection {state}, used {self.uses} times before>"
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        keep_alive(transport.get_extra_info("socket"))
+
+    def data_received(self, data: bytes) -> None:
+        if self.user is None:
+            self.close()
+        else:
+            self.user.data(data)
+
+    def eof_received(self) -> bool:
+        self._end(None)
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end(exc)
+        self._transport = None
+
+    def pause_writing(self) -> None:
+        if self.user is not None:
+            self.user.writable(False)
+
+    def resume_writing(self) -> None:
+        if self.user is not None:
+            self.user.writable(True)
+
+    def write(self, data: bytes) -> None:
+        if self._transport is not None and not self.closed:
+            self._transport.write(data)
+
+    def unsent(self) -> int:
+        """Bytes written that the upstream's socket has not taken yet."""
+        return 0 if self._transport is None else self._transport.get_write_buffer_size()
+
+    def pause(self) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.pause_reading()
+
+    def resume(self) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
+
+    def close(self) -> None:
+        """Close at once; what was written and not sent is dropped."""
+        self.closed = True
+        if self._transport is not None:
+            self._transport.abort()
+
+    def close_gently(self) -> None:
+        """Close once everything written is sent."""
+        self.closed = True
+        if self._transport is not None:
+            self._transport.close()
+
+    def _end(self, error: Exception | None) -> None:
+        self.closed = True
+        user, self.user = self.user, None
+        if user is not None:
+            user.lost(error)
+
+
+class Pool:
+    """The connections of one upstream. `reuse` False makes each exchange its own."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        tls: ssl.SSLContext | None,
+        connect_timeout_s: float,
+        reuse: bool,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self._endpoint = endpoint
+        self._tls = tls
+        self._connect_timeout_s = connect_timeout_s
+        self._reuse = reuse
+        self._loop = loop
+        self._idle: list[UpstreamConnection] = []
+        self._sweeper: asyncio.TimerHandle | None = None
+
+    def __repr__(self) -> str:
+        return f"<Pool {self._endpoint.host}:{self._endpoint.port} {len(self._idle)} idle>"
+
+    def take(self) -> UpstreamConnection | None:
+        """An idle connection, the youngest first, or None."""
+        oldest = self._loop.time() - IDLE_S
+        while self._idle:
+            connection = self._idle.pop()
+            if not connection.closed and connection.idle_since >= oldest:
+                return connection
+            connection.close()
+        return None
+
+    async def dial(self) -> UpstreamConnection:
+        """A new connection. ConnectFailed or ConnectTimedOut, with the reason."""
+        try:
+            async with asyncio.timeout(self._connect_timeout_s):
+                return await self._dial()
+        except TimeoutError:
+            raise ConnectTimedOut(f"no connection within {self._connect_timeout_s:g} s") from None
+        except (OSError, ssl.CertificateError) as error:
+            raise ConnectFailed(_reason(error)) from error
+
+    def give_back(self, connection: UpstreamConnection) -> None:
+        """Keep a connection whose exchange ended whole, for the next one."""
+        connection.user = None
+        connection.uses += 1
+        if not self._reuse or connection.closed:
+            connection.close()
+            return
+        connection.idle_since = self._loop.time()
+        self._idle.append(connection)
+        if self._sweeper is None:
+            self._sweeper = self._loop.call_later(IDLE_S, self._sweep)
+
+    def close(self) -> None:
+        """Close what is idle, now and when it is given back."""
+        self._reuse = False
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+            self._sweeper = None
+        while self._idle:
+            self._idle.pop().close()
+
+    def _sweep(self) -> None:
+        oldest = self._loop.time() - IDLE_S
+        keep = []
+        for connection in self._idle:
+            if connection.closed or connection.idle_since <= oldest:
+                connection.close()
+            else:
+                keep.append(connection)
+        self._idle = keep
+        self._sweeper = self._loop.call_later(IDLE_S / 2, self._sweep) if keep else None
+
+    async def _dial(self) -> UpstreamConnection:
+        host, port = self._endpoint.host, self._endpoint.port
+        infos = await self._loop.getaddrinfo(host, port, type=1)  # 1: SOCK_STREAM
+        sock = await aiohappyeyeballs.start_connection(
+            infos, happy_eyeballs_delay=HAPPY_EYEBALLS_S, interleave=1, loop=self._loop
+        )
+        try:
+            factory: Callable[[], UpstreamConnection] = lambda: UpstreamConnection(self._loop)  # noqa: E731
+            _, connection = await self._loop.create_connection(
+                factory, sock=sock, ssl=self._tls, server_hostname=host if self._tls else None
+            )
+        except BaseException:
+            with contextlib.suppress(OSError):
+                sock.close()
+            raise
+        return connection
+
+
+def _reason(error: OSError | ssl.CertificateError) -> str:
+    """What went wrong, for people: addresses are the operator's own, nothing of the request is in it."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"certificate: {error.verify_message}"
+    return error.strerror or str(error) or type(error).__name__
