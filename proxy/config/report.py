@@ -1,0 +1,97 @@
+# What is wrong with a configuration, collected while it is read, and where each key stands.
+#
+# Rule 1: reading goes on after a problem, so that everything is reported at once.
+# Rule 2: no problem shows a secret: values from the environment stay `${NAME}`, credentials in URLs are masked.
+
+import difflib
+import json
+import re
+from collections.abc import Iterable
+
+from proxy.errors import ConfigErrors, Problem
+
+Path = tuple[str | int, ...]
+
+COMMAND_LINE = "command line"
+_USERINFO = re.compile(r"//[^/\s]*@")
+_SHOWN = 80  # characters of a wrong value that are shown
+
+
+class FromEnv(str):
+    """A string into which environment variables were put; `written` is how it stands in the file."""
+
+    __slots__ = ("written",)
+    written: str
+
+    def __new__(cls, text: str, written: str) -> "FromEnv":
+        made = super().__new__(cls, text)
+        made.written = written
+        return made
+
+
+class Report:
+    """The problems so far. `places` maps a key's path to its file and line; a key without a place has its parent's."""
+
+    def __init__(self, file: str) -> None:
+        self.problems: list[Problem] = []
+        self.places: dict[Path, tuple[str, int | None]] = {(): (file, None)}
+
+    def add(self, at: Path, found: str, allowed: str, *, line: int | None = None) -> None:
+        """One problem; its line is the key's, unless it is known better."""
+        known = at
+        while known not in self.places:
+            known = known[:-1]
+        file, key_line = self.places[known]
+        line = key_line if line is None else line
+        self.problems.append(Problem(file=file, line=line, path=dotted(at), found=found, allowed=allowed))
+
+    def clean(self, *paths: Path) -> bool:
+        """Whether nothing was found wrong at these keys or below them."""
+        bad = [problem.path for problem in self.problems]
+        return not any(path == dotted(at) or path.startswith(f"{dotted(at)}.") for at in paths for path in bad)
+
+    def wrong(self, at: Path, value: object, allowed: str, why: str = "") -> None:
+        """A value that cannot stand here."""
+        self.add(at, f"found {described(value)}" + (f" ({why})" if why else ""), f"allowed: {allowed}")
+
+    def unknown(self, at: Path, known: Iterable[str]) -> None:
+        """A key that nobody reads."""
+        names = sorted(known)
+        self.add(at, "found an unknown key", f"{nearest(str(at[-1]), names)}known here: {', '.join(names)}")
+
+    def raise_if_any(self) -> None:
+        """ConfigErrors with every problem, in the order of the file."""
+        if self.problems:
+            raise ConfigErrors(sorted(self.problems, key=lambda problem: (problem.file, problem.line or 0)))
+
+
+def dotted(at: Path) -> str:
+    """`upstreams.umans.limit`, `listen[1]`."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in at).removeprefix(".")
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """ "did you mean …? " when a known word is close, else nothing."""
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return f'did you mean "{close[0]}"? ' if close else ""
+
+
+def without_userinfo(text: str) -> str:
+    """The text with the credentials of URLs in it masked."""
+    return _USERINFO.sub("//***@", text)
+
+
+def described(value: object) -> str:
+    """A wrong value as a person may see it."""
+    match value:
+        case FromEnv():
+            return f"{json.dumps(value.written)} (its value is not shown)"
+        case dict():
+            return "a mapping"
+        case list():
+            return "a list"
+        case str():
+            text = without_userinfo(value)
+            return json.dumps(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…", ensure_ascii=False)
+        case _:
+            return json.dumps(value)
