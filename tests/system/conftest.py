@@ -7,11 +7,11 @@
 import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 import pytest_asyncio
-from blackbox.rig import DEFAULT, Options, Rig, a_rig
+from blackbox.rig import DEFAULT, Options, Rig, Starter, a_rig
 
 HERE = Path(__file__).parent
 
@@ -63,12 +63,6 @@ async def rig(shared: Shared, request: pytest.FixtureRequest) -> AsyncIterator[R
         _show_logs(request, rig, always=True)
         await shared.close()
         raise
-
-
-class Starter(Protocol):
-    async def __call__(
-        self, upstreams: Mapping[str, Options] | None = None, *, run: bool = True, **top: Any
-    ) -> Rig: ...
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -76,6 +76,12 @@ class RawClient:
         async with asyncio.timeout(timeout):
             return await asyncio.get_running_loop().sock_recv(self._sock, 65536)
 
+    def take(self) -> bytes:
+        """What was read already and not used."""
+        taken = bytes(self._buffer)
+        self._buffer.clear()
+        return taken
+
     async def until(self, marker: bytes, *, timeout: float = PATIENCE) -> bytes:
         """Everything up to and including `marker`; what follows stays for the next read."""
         async with asyncio.timeout(timeout):

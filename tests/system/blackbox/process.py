@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from blackbox.admin import Admin
-from blackbox.client import RawClient
+from blackbox.client import Headers, RawClient
 from blackbox.waiting import PATIENCE, until
 
 START = 30.0  # seconds until it is ready: imports on a busy machine
@@ -31,6 +31,7 @@ class Proxy:
         self.file = directory / "slotgate.yaml"
         self.state = directory / "state.db"
         self.config: dict[str, Any] = {"presets": False, "state": str(self.state), "log": {"format": "json"}, **config}
+        self.ready_headers: Headers = ()  # what the question for readiness needs to be answered
         self.output = ""
         self.process: asyncio.subprocess.Process | None = None
         self._readers: list[asyncio.Task[None]] = []
@@ -98,7 +99,7 @@ class Proxy:
 
     async def _ready(self) -> bool:
         try:
-            return (await self.admin.get("/readyz")).status == 200
+            return (await self.admin.get("/readyz", self.ready_headers)).status == 200
         except (OSError, AssertionError):
             return False
 

@@ -6,10 +6,12 @@
 import contextlib
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 from blackbox.admin import Admin, Reply, part
 from blackbox.client import Headers, RawClient
+from blackbox.events import EventStream
 from blackbox.process import Proxy
 from blackbox.upstream import FakeUpstream, hold
 from blackbox.waiting import PATIENCE, until
@@ -26,6 +28,7 @@ class Rig:
         self.proxy = proxy
         self.upstreams = upstreams
         self._clients: list[RawClient] = []
+        self._streams: list[EventStream] = []
 
     @property
     def up(self) -> FakeUpstream:
@@ -36,8 +39,8 @@ class Rig:
         return self.provider_of("up")
 
     def provider_of(self, name: str) -> str:
-        configured = self.proxy.config["upstreams"][name].get("provider")
-        return configured or f"127.0.0.1:{self.upstreams[name].port}"
+        options = self.proxy.config["upstreams"][name]
+        return str(options.get("provider") or urlsplit(options["url"]).netloc)
 
     @property
     def admin(self) -> Admin:
@@ -155,6 +158,19 @@ class Rig:
         reply = await self.admin.put(f"/concurrency/workspaces/{part(workspace)}", {"starred": starred})
         assert reply.status == 200, reply
 
+    async def events(self, *headers: tuple[str, str]) -> EventStream:
+        """A reader of the events from now on."""
+        stream = await EventStream.open(self.proxy.admin_address, "/concurrency/events", headers)
+        self._streams.append(stream)
+        return stream
+
+    async def metric(self, name: str, **labels: str) -> float:
+        """The sum of that metric's samples with these labels; 0 where there is none."""
+        text = (await self.admin.get("/metrics")).body.decode()
+        samples = [line for line in text.splitlines() if line.startswith((f"{name} ", f"{name}{{"))]
+        wanted = [f'{key}="{value}"' for key, value in labels.items()]
+        return sum(float(line.rpartition(" ")[2]) for line in samples if all(want in line for want in wanted))
+
     # --- rest ------------------------------------------------------------------------------------------------------
 
     async def at_rest(self, *, timeout: float = PATIENCE) -> None:
@@ -196,6 +212,17 @@ class Rig:
         for client in self._clients:
             client.close()
         self._clients.clear()
+        for stream in self._streams:
+            stream.close()
+        self._streams.clear()
+
+
+class Starter(Protocol):
+    """What the fixture `start` is: starts a process of the test's own and ends it with the test."""
+
+    async def __call__(
+        self, upstreams: Mapping[str, Options] | None = None, *, run: bool = True, **top: Any
+    ) -> Rig: ...
 
 
 @contextlib.asynccontextmanager

@@ -159,6 +159,8 @@ class Connection(asyncio.Protocol):
         if not self._whole and self._body_is_whole(self._call):
             self._whole = True
             self.upstream.ready(self._call)
+            if self._call.done.is_set():  # it was answered before its body was here
+                self.over(self._call)
 
     def _body_is_whole(self, call: Call) -> bool:
         if self._dechunker is not None:
