@@ -96,7 +96,7 @@ def _epoch_ms(value: object) -> int | Unreadable | None:
         if not _NUMBER.fullmatch(value):
             return _iso_ms(value)
         value = float(value)  # exact for milliseconds until the year 287396
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if not isinstance(value, int | float):
         return BAD
     if isinstance(value, float) and not math.isfinite(value):
         return BAD

@@ -314,10 +314,10 @@ NAMES = st.sampled_from(
         b"session-id",
     ]
 )
-FIELDS = (
-    "prompt_cache_key metadata user_id session_id messages input contents role type content parts text "
-    "functionResponse workspaces root_turn_id turn_started_at_unix_ms"
-).split()
+FIELDS = [
+    *("prompt_cache_key", "metadata", "user_id", "session_id", "messages", "input", "contents", "role", "type"),
+    *("content", "parts", "text", "functionResponse", "workspaces", "root_turn_id", "turn_started_at_unix_ms"),
+]
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inner, max_size=4),
