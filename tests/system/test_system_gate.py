@@ -2,6 +2,7 @@
 # read as an empty or a full provider (spec §8).
 
 import asyncio
+from typing import Any
 
 import pytest
 from blackbox.rig import Options, Rig, Starter
@@ -71,7 +72,7 @@ async def answer(call: Call, status: int, body: bytes, *headers: tuple[str, str]
     await call.answer(status, body, headers)
 
 
-NO_INFORMATION = {
+NO_INFORMATION: dict[str, tuple[Any, ...]] = {
     "429": (429, b"{}", ("Retry-After", "60")),
     "429 without a wait": (429, b"{}"),
     "401": (401, b'{"error":"expired"}'),
@@ -93,7 +94,7 @@ async def test_poll_without_information_grants_as_without_a_gate(rig: Rig, kind:
     """USE-02, USE-06, PAUSE-08: neither read as zero, nor as full, nor a rate limit of our traffic."""
     status, body, *headers = NO_INFORMATION[kind]
     usage = Usage()
-    usage.answer = lambda call: answer(call, status, body, *headers)  # type: ignore[misc]
+    usage.answer = lambda call: answer(call, status, body, *headers)
     first, second = await two_run_and_wait(rig, "a", "b", usage=usage)
     await first.answer()
     a = await rig.up.call()
@@ -224,7 +225,7 @@ async def test_poll_takes_no_slot_and_one_provider_is_polled_once(start: Starter
 async def test_failing_polls_are_logged_once_a_minute_and_counted(start: Starter) -> None:
     rig = await start({"up": {"limit": 1, "cooldown": "0s", "usage": {**GATE, "interval": "100ms"}}})
     rig.up.usage = usage = Usage()
-    usage.answer = lambda call: call.answer(500, b"boom")  # type: ignore[misc]
+    usage.answer = lambda call: call.answer(500, b"boom")
     await rig.ask("first")
     call = await rig.up.call()
     for number in range(5):

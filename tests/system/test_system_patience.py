@@ -1,4 +1,4 @@
-# Clients that give up on silence are kept alive by an interim answer while they wait; nobody else is sent one (spec §9).
+# Clients that give up on silence are kept alive by an interim answer while they wait; nobody else is (spec §9).
 
 import asyncio
 

@@ -4,9 +4,10 @@
 
 import asyncio
 import random
+from collections.abc import Callable
 
 import pytest
-from blackbox.client import request_bytes
+from blackbox.client import RawClient, request_bytes
 from blackbox.rig import MESSAGES, Rig, Starter
 from blackbox.upstream import Call
 from blackbox.waiting import until
@@ -15,12 +16,12 @@ UPSTREAMS = {"up": {"limit": 1, "cooldown": "0s"}}
 pytestmark = pytest.mark.slow
 
 
-async def after(seconds: float, act: object) -> None:
+async def after(seconds: float, act: Callable[[], object]) -> None:
     """Sleeps as finely as the loop can, then acts."""
     end = asyncio.get_running_loop().time() + seconds
     while asyncio.get_running_loop().time() < end:
         await asyncio.sleep(0)
-    act()  # type: ignore[operator]
+    act()
 
 
 def sweep(count: int, reach: float) -> list[tuple[float, float]]:
@@ -151,7 +152,8 @@ async def until_named(rig: Rig, name: str) -> Call:
     def found() -> Call | None:
         return next((call for call in rig.up.calls if call.name == name), None)
 
-    return await until(found, every=0.001, what=f"{name} at the upstream; there: {rig.up.calls}")  # type: ignore[return-value]
+    call: Call = await until(found, every=0.001, what=f"{name} at the upstream; there: {rig.up.calls}")
+    return call
 
 
 def finish_now(call: Call, last: bytes = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}") -> None:
@@ -167,9 +169,9 @@ async def _held(call: Call) -> None:
     """Left to the test."""
 
 
-async def _after_send(seconds: float, client: object, data: bytes) -> None:
+async def _after_send(seconds: float, client: RawClient, data: bytes) -> None:
     await after(seconds, lambda: None)
-    await client.send(data)  # type: ignore[attr-defined]
+    await client.send(data)
 
 
 def forget(rig: Rig) -> None:

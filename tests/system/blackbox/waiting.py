@@ -4,16 +4,13 @@
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from collections.abc import Callable
+from typing import Any
 
-T = TypeVar("T")
 PATIENCE = 20.0  # seconds; a loaded two-core machine is slow, a fault is for ever
 
 
-async def until(
-    predicate: Callable[[], T | Awaitable[T]], *, timeout: float = PATIENCE, every: float = 0.01, what: str = ""
-) -> T:
+async def until(predicate: Callable[[], Any], *, timeout: float = PATIENCE, every: float = 0.01, what: str = "") -> Any:
     """Calls `predicate` (plain or async) until it answers something true, which is returned."""
     found: object = None
     try:
@@ -23,7 +20,7 @@ async def until(
                 if inspect.isawaitable(found):
                     found = await found
                 if found:
-                    return found  # type: ignore[return-value]
+                    return found
                 await asyncio.sleep(every)
     except TimeoutError:
         raise AssertionError(f"never became true in {timeout} s: {what or predicate}; last seen {found!r}") from None
