@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Callable
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from proxy.config import load
 from proxy.core.turns import TurnHints
 from proxy.web.identity import OWN_HEADERS, Identity, Reader
 
@@ -15,10 +15,12 @@ NOW_MS = 1_764_412_200_000
 EARLIER_MS = NOW_MS - 60_000
 
 
-def reader(**configured: tuple[str, ...]) -> Reader:
-    return Reader(
-        SimpleNamespace(**{"workspace": (), "conversation": (), "prompt_started_at": (), **configured})  # type: ignore[arg-type]
-    )
+def reader(**configured: list[str]) -> Reader:
+    text = json.dumps({"identity": configured})
+    return Reader(load(None, env={"HOME": "/"}, text=text).identity)
+
+
+PLAIN = reader()
 
 
 def read(
@@ -33,7 +35,7 @@ def read(
         (name.encode(), value if isinstance(value, bytes) else value.encode())
         for name, value in (headers or {}).items()
     ]
-    return (by or reader()).read(pairs, lambda: raw, route_workspace, NOW_MS)
+    return (by or PLAIN).read(pairs, lambda: raw, route_workspace, NOW_MS)
 
 
 def unread() -> bytes:
@@ -68,7 +70,7 @@ def test_the_workspace_comes_from_the_first_source_that_answers(n: int) -> None:
     identity = read(
         dict(reversed(headers.items())),
         route_workspace="route" if n <= 1 else None,
-        by=reader(workspace=("X-First", "x-second")),
+        by=reader(workspace=["X-First", "x-second"]),
     )
     assert identity.workspace == WORKSPACES[n][0]
 
@@ -91,7 +93,7 @@ CONVERSATIONS = [
 @pytest.mark.parametrize("n", range(len(CONVERSATIONS)))
 def test_the_conversation_comes_from_the_first_header_that_answers(n: int) -> None:
     headers: dict[str, str | bytes] = {name.title(): f"from {name}" for name in reversed(CONVERSATIONS[n:])}
-    identity = read(headers, {"prompt_cache_key": "from the body"}, by=reader(conversation=("X-First", "x-second")))
+    identity = read(headers, {"prompt_cache_key": "from the body"}, by=reader(conversation=["X-First", "x-second"]))
     assert identity.conversation == f"from {CONVERSATIONS[n]}"
 
 
@@ -147,7 +149,7 @@ STARTS: list[dict[str, str | bytes]] = [
 @pytest.mark.parametrize("n", range(len(STARTS)))
 def test_the_prompt_start_comes_from_the_first_header_that_answers(n: int) -> None:
     headers = {name: value for source in reversed(STARTS[n:]) for name, value in source.items()}
-    identity = read(headers, by=reader(prompt_started_at=("x-first", "X-Second")))
+    identity = read(headers, by=reader(prompt_started_at=["x-first", "X-Second"]))
     assert identity.prompt_started_at == NOW_MS - 1000 * (n + 1)
 
 
@@ -181,7 +183,7 @@ def test_blank_values_are_absent_not_bad() -> None:
 
 def test_the_first_of_repeated_headers_counts() -> None:
     pairs = [(b"Session-Id", b"one"), (b"session-id", b"two")]
-    assert reader().read(pairs, lambda: b"", None, NOW_MS).conversation == "one"
+    assert PLAIN.read(pairs, lambda: b"", None, NOW_MS).conversation == "one"
 
 
 def test_ids_may_be_as_long_as_allowed_and_in_any_script() -> None:
@@ -225,7 +227,7 @@ def test_codex_without_workspaces_is_in_the_default_one(workspaces: object) -> N
 def test_codex_as_it_comes() -> None:
     metadata = codex(turn_id="t2", root_turn_id="t1", turn_started_at_unix_ms=EARLIER_MS, workspaces={"/src/app": {}})
     headers = {**metadata, "session-id": "root", "thread-id": "own", "x-codex-parent-thread-id": "root"}
-    identity = reader().read([(n.encode(), str(v).encode()) for n, v in headers.items()], unread, None, NOW_MS)
+    identity = PLAIN.read([(n.encode(), str(v).encode()) for n, v in headers.items()], unread, None, NOW_MS)
     assert identity == Identity(
         workspace="app",
         conversation="root",
@@ -271,7 +273,7 @@ DECIDED: list[dict[str, str | bytes]] = [
 @pytest.mark.parametrize("headers", DECIDED)
 def test_the_body_is_not_asked_for_when_the_headers_say_everything(headers: dict[str, str]) -> None:
     pairs = [(name.encode(), value.encode()) for name, value in {**headers, "session-id": "s"}.items()]
-    assert reader().read(pairs, unread, None, NOW_MS).conversation == "s"
+    assert PLAIN.read(pairs, unread, None, NOW_MS).conversation == "s"
 
 
 @pytest.mark.parametrize("headers", [{}, *DECIDED, {"session-id": "s"}, {"session-id": "s", "x-initiator": "user"}])
@@ -282,7 +284,7 @@ def test_the_body_is_asked_for_at_most_once(headers: dict[str, str]) -> None:
         calls.append(1)
         return b'{"prompt_cache_key": "k", "messages": [{"role": "user", "content": "x"}]}'
 
-    reader().read([(name.encode(), value.encode()) for name, value in headers.items()], body, None, NOW_MS)
+    PLAIN.read([(name.encode(), value.encode()) for name, value in headers.items()], body, None, NOW_MS)
     assert len(calls) <= 1
 
 
@@ -331,7 +333,7 @@ def test_whatever_the_bytes_reading_never_fails_and_gives_usable_facts(
     headers: list[tuple[bytes, bytes]], raw: bytes
 ) -> None:
     body: Callable[[], bytes] = lambda: raw  # noqa: E731
-    identity = reader().read(headers, body, None, NOW_MS)
+    identity = PLAIN.read(headers, body, None, NOW_MS)
     for name in (identity.workspace, identity.conversation, identity.turn.prompt_id, identity.turn.parent):
         assert name is None or (1 <= len(name.encode()) <= 1024 and "\n" not in name and "\x00" not in name)
     assert len(identity.workspace) <= 128

@@ -1,11 +1,12 @@
 # Where a request goes, and with which target: the rules of spec §4, each as a line of a table.
 
-from types import SimpleNamespace
+import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from proxy.config import Settings, load
 from proxy.errors import OwnAnswer
 from proxy.web.routing import NAMES_SHOWN, Router
 
@@ -13,20 +14,22 @@ from proxy.web.routing import NAMES_SHOWN, Router
 def settings(
     upstreams: dict[str, str] | None = None,
     *,
-    hosts: dict[str, tuple[str, ...]] | None = None,
+    hosts: dict[str, list[str]] | None = None,
     default: str | None = None,
     workspace_from_path: bool = True,
-) -> SimpleNamespace:
-    """As much of the settings as routing reads; `upstreams` gives the path of each one's URL."""
+) -> Settings:
+    """A configuration without presets; `upstreams` gives the path of each one's URL."""
     paths = {"up": "", "deep": "/v1/base"} if upstreams is None else upstreams
-    return SimpleNamespace(
-        upstreams={
-            name: SimpleNamespace(name=name, url=SimpleNamespace(path=path), hosts=(hosts or {}).get(name, ()))
+    wanted = {
+        "presets": False,
+        "default_upstream": default,
+        "identity": {"workspace_from_path": workspace_from_path},
+        "upstreams": {
+            name: {"url": f"http://{name}.test{path}", "hosts": (hosts or {}).get(name, [])}
             for name, path in paths.items()
         },
-        default_upstream=default,
-        identity=SimpleNamespace(workspace_from_path=workspace_from_path),
-    )
+    }
+    return load(None, env={"HOME": "/"}, text=json.dumps(wanted))
 
 
 ROUTER = Router(settings())
@@ -140,7 +143,7 @@ def test_the_url_path_of_the_default_goes_in_front() -> None:
     ],
 )
 def test_an_absolute_form_is_cut_to_its_path_and_its_authority_matches_nothing(absolute: bytes, path: bytes) -> None:
-    router = Router(settings(default="deep", hosts={"up": ("api.example", "evil")}))
+    router = Router(settings(default="deep", hosts={"up": ["api.example", "evil"]}))
     assert router.match(absolute, b"other.example") == router.match(path, b"other.example")
 
 
@@ -154,7 +157,7 @@ def test_a_target_that_is_no_path_is_unsupported(target: bytes) -> None:
 HOSTED = Router(
     settings(
         {"up": "", "deep": "/v1/base", "six": ""},
-        hosts={"deep": ("api.example", "second.example:8443"), "six": ("::1",)},
+        hosts={"deep": ["Api.example", "second.example"], "six": ["[::1]"]},
         default="up",
     )
 )
