@@ -1,8 +1,8 @@
 # Absorbing rate limits: the refused request goes back to its own place and is sent again; its client sees the last
 # answer only (spec §7.5).
 
+from blackbox.call import Call
 from blackbox.rig import Rig
-from blackbox.upstream import Call
 from blackbox.waiting import never
 
 UPSTREAMS = {

@@ -4,8 +4,8 @@
 import asyncio
 
 import pytest
+from blackbox.call import Call
 from blackbox.rig import Rig
-from blackbox.upstream import Call
 from blackbox.waiting import never, until
 
 HOW = pytest.mark.parametrize("how", ["fin", "rst"])

@@ -5,8 +5,9 @@ import asyncio
 from typing import Any
 
 import pytest
+from blackbox.call import Call
 from blackbox.rig import Options, Rig, Starter
-from blackbox.upstream import Call, Usage
+from blackbox.upstream import Usage
 from blackbox.waiting import never, until
 
 GATE: Options = {"url": "/v1/usage", "field": "usage.concurrent_sessions", "interval": "200ms", "timeout": "500ms"}

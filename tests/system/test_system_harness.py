@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
+from blackbox.call import Call
 from blackbox.client import CLEAN, CUT, RESET, RawClient
-from blackbox.upstream import Call, FakeUpstream, Usage
+from blackbox.upstream import FakeUpstream, Usage
 from blackbox.waiting import never, until
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 from blackbox.admin import part
+from blackbox.call import Call
 from blackbox.rig import Rig, Starter
-from blackbox.upstream import Call
 from blackbox.waiting import never, until
 
 UPSTREAMS = {

@@ -4,9 +4,9 @@
 import time
 
 import pytest
+from blackbox.call import Call
 from blackbox.client import RawClient
 from blackbox.rig import Rig
-from blackbox.upstream import Call
 from blackbox.waiting import never, until
 
 UPSTREAMS = {

@@ -5,11 +5,12 @@
 import asyncio
 import random
 from collections.abc import Callable
+from functools import partial
 
 import pytest
+from blackbox.call import Call
 from blackbox.client import RawClient, request_bytes
 from blackbox.rig import MESSAGES, Rig, Starter
-from blackbox.upstream import Call
 from blackbox.waiting import until
 
 UPSTREAMS = {"up": {"limit": 1, "cooldown": "0s"}}
@@ -38,7 +39,7 @@ async def test_first_waiter_leaves_in_the_moment_of_its_grant(rig: Rig, how: str
         await rig.ask("a")
         a = await until_named(rig, "a")
         b, _ = await rig.line_up("b", "c")
-        await asyncio.gather(after(ending, lambda a=a: finish_now(a)), after(leaving, lambda b=b: b.leave(how)))
+        await asyncio.gather(after(ending, partial(finish_now, a)), after(leaving, partial(b.leave, how)))
         await finish(await until_named(rig, "c"))
         await rig.at_rest()
         forget(rig)
@@ -52,7 +53,7 @@ async def test_two_waiters_leave_in_the_moment_of_the_release(rig: Rig) -> None:
         a = await until_named(rig, "a")
         b, c, _ = await rig.line_up("b", "c", "d")
         await asyncio.gather(
-            after(ending, lambda a=a: finish_now(a)),
+            after(ending, partial(finish_now, a)),
             after(leaving, b.rst),
             after(leaving, c.rst),
         )
@@ -71,7 +72,7 @@ async def test_newcomer_on_a_hot_connection_takes_no_place_from_the_first_waiter
         (b,) = await rig.line_up("b")
         said = request_bytes("POST", MESSAGES, [("x-name", "c")], b"{}")
         sending = asyncio.create_task(_after_send(arriving, hot, said))
-        await after(ending, lambda a=a: finish_now(a))
+        await after(ending, partial(finish_now, a))
         await sending
         call = await until_named(rig, "b")
         assert "c" not in rig.up.names or rig.up.names.index("b") < rig.up.names.index("c")
@@ -95,7 +96,7 @@ async def test_client_resets_around_the_last_chunk(rig: Rig) -> None:
         call.event("one")
         await client.until(b"\n\n")
         await asyncio.gather(
-            after(chance.uniform(0, 0.002), lambda call=call: finish_now(call, b"0\r\n\r\n")),
+            after(chance.uniform(0, 0.002), partial(finish_now, call, b"0\r\n\r\n")),
             after(chance.uniform(0, 0.004), client.rst),
         )
         await rig.in_flight(0)
@@ -116,7 +117,7 @@ async def test_grant_time_out_and_leaving_fall_together(start: Starter) -> None:
         moment = 0.5 - (loop.time() - began)
         rig.up.behaviour = finish
         await asyncio.gather(
-            after(moment + chance.uniform(-0.01, 0.01), lambda a=a: finish_now(a)),
+            after(moment + chance.uniform(-0.01, 0.01), partial(finish_now, a)),
             *(after(moment + chance.uniform(-0.01, 0.01), waiter.rst) for waiter in waiters[:3]),
         )
         for waiter in waiters[3:]:
@@ -137,7 +138,7 @@ async def test_deletion_and_leaving_and_ending_fall_together(rig: Rig) -> None:
         (slot,) = (await rig.slots())["slots"]
         await asyncio.gather(
             rig.admin.delete(f"/concurrency/slots/{rig.provider}/{slot['id']}"),
-            after(0.0005, lambda call=call: finish_now(call)),
+            after(0.0005, partial(finish_now, call)),
             after(0.0007, client.rst),
         )
         await rig.in_flight(0)

@@ -3,8 +3,8 @@
 import time
 
 from blackbox.admin import part
+from blackbox.call import Call
 from blackbox.rig import Rig, Starter
-from blackbox.upstream import Call
 
 UPSTREAMS = {
     "up": {"limit": 4, "cooldown": "0s", "pause": {"default": "0s", "max": "1s"}},

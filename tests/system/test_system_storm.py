@@ -5,9 +5,9 @@ import asyncio
 import random
 
 import pytest
+from blackbox.call import Call
 from blackbox.client import RawClient
 from blackbox.rig import Rig, Starter
-from blackbox.upstream import Call
 from blackbox.waiting import until
 
 pytestmark = pytest.mark.slow

@@ -3,9 +3,9 @@
 import asyncio
 
 import pytest
+from blackbox.call import Call
 from blackbox.client import CUT, RESET
 from blackbox.rig import Rig, Starter
-from blackbox.upstream import Call
 from blackbox.waiting import never
 
 UPSTREAMS = {

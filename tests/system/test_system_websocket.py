@@ -2,9 +2,9 @@
 # Bug cases LEAK-15 and PAUSE-09 as far as a tunnel goes: a slot a socket, whatever happens in it.
 
 import pytest
+from blackbox.call import Call
 from blackbox.client import RawClient
 from blackbox.rig import Rig
-from blackbox.upstream import Call
 from blackbox.waiting import until
 
 UPSTREAMS = {"up": {"limit": 1, "cooldown": "0s"}, "refusing": {"limit": 1, "websocket": "refuse"}}
