@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from proxy.web.identity_headers import BAD, Unreadable, identifier, json_object
 
-PARSED_BYTES = 8 * 1024 * 1024  # parsing costs about 5 ms per MiB, and nothing else runs meanwhile
+PARSED_BYTES = 8 * 1024 * 1024  # parsing costs 5 to 10 ms per MiB, and nothing else runs meanwhile
 
 _LISTS = ("messages", "input", "contents")  # chat and Anthropic; Responses; Gemini
 _TOOL_ROLES = ("tool", "function")
