@@ -1,0 +1,130 @@
+# What the bodies of answers say in their error fields: fifty shapes, read as one flat list of names and values.
+#
+# Rule 1: only protocol-level fields are read. A model may write about rate limits as much as it likes.
+# Rule 2: an error status makes the whole body an error; in a 2xx only what the protocols mark as one is.
+# Rule 3: every value is the text that stood there; a number is never parsed here, so none can be too long or too big.
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+Fields = dict[str, list[str]]  # lower-case field name -> its values, one or more
+
+# What is read as a provider's code, and what as text for people; `code` and `text` gather them.
+_CODES = frozenset({"code", "type", "status", "reason", "limit_source", "rate_limit_type", "__type"}) | frozenset(
+    {"error_type", "error_code", "errorcode"}
+)
+_TEXTS = frozenset({"message", "msg", "detail", "title", "raw", "error", "errors"}) | frozenset(
+    {"error_message", "error_description", "status_msg"}
+)
+_CONTAINERS = frozenset({"error", "errors", "detail", "details", "metadata", "violations", "base_resp", "headers"})
+_DEPTH = 8  # error → details → ErrorInfo → metadata is 4
+_ERRORS_LIMIT = 16  # errors inside one 2xx; a stream ends with its first
+_TEXT_LIMIT = 4096  # characters of one field that are worth searching
+
+_EVENT_STREAM_EXCEPTION = re.compile(rb":exception-type\x07\x00.([A-Za-z]+)", re.DOTALL)  # Bedrock's binary frames
+_ZAI_PREFIX = re.compile(r"\[([0-9]{4})\]")  # Z.ai in Anthropic's dialect: "[1308][Usage limit reached …][stamp]"
+
+
+def error_fields(body: bytes) -> Fields:
+    """Everything that the body of an answer with an error status says, merged; empty if it says nothing readable."""
+    said: Fields = {}
+    documents = list(_documents(body))
+    for document in documents:
+        for each in document if isinstance(document, list) else [document]:
+            _gather(each, said, _DEPTH)
+    if not documents and not body.lstrip().startswith((b"<", b"{", b"[")):  # plain text; a web page proves nothing
+        _note(said, "message", body.decode("utf-8", "replace"))
+    return said
+
+
+def errors_in_success(body: bytes) -> Iterator[Fields]:
+    """Each error that a 2xx carries: a whole JSON body, a later element of an array, a frame of a stream."""
+    if exception := _EVENT_STREAM_EXCEPTION.search(body):
+        yield {"code": [code(exception[1].decode("ascii"))]}
+    for error in islice(_errors(body), _ERRORS_LIMIT):
+        said: Fields = {}
+        _gather(error, said, _DEPTH)
+        yield said
+
+
+def _documents(body: bytes) -> Iterator[Any]:
+    """The JSON values of a body: one; or one for each event of a stream (SSE); or one for each line (NDJSON)."""
+    text = body.decode("utf-8-sig", "replace").strip()
+    if not text.startswith((":", "data:", "event:", "id:", "retry:")):
+        whole = _json(text)
+        lines = text.split("\n") if whole is None else ()
+        yield from (value for value in (whole, *map(_json, lines)) if value is not None)
+        return
+    for event in re.sub(r"\r\n?", "\n", text).split("\n\n"):
+        lines = event.split("\n")
+        data = _json("\n".join(line[5:].removeprefix(" ") for line in lines if line.startswith("data:")))
+        if isinstance(data, dict) and any(re.fullmatch("event: ?error", line) for line in lines):
+            data.setdefault("error", True)  # the event's name says so, whatever its data looks like
+        if data is not None:
+            yield data
+
+
+def _json(text: str) -> Any:
+    """The value, its numbers left as text; None for what is no JSON object or array."""
+    text = text.strip()
+    if not text.startswith(("{", "[")):
+        return None
+    try:
+        return json.loads(text, parse_int=str, parse_float=str, parse_constant=str)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _errors(body: bytes) -> Iterator[dict[str, Any]]:
+    for document in _documents(body):
+        for each in document if isinstance(document, list) else [document]:
+            if isinstance(each, dict):
+                yield from _errors_of(each)
+
+
+def _errors_of(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The parts of a successful answer that its protocol marks as an error."""
+    if _is_error(document) or document.get("type") == "error" or document.get("event_type") == "error":
+        yield document
+    if isinstance(response := document.get("response"), dict) and _is_error(response):  # OpenAI: response.failed
+        yield {"error": response["error"]}
+    choices = document.get("choices")
+    for choice in choices if isinstance(choices, list) else ():  # OpenRouter
+        if isinstance(choice, dict) and _is_error(choice):
+            yield {"error": choice["error"]}
+    if isinstance(base := document.get("base_resp"), dict) and base.get("status_code") != "0":  # MiniMax
+        yield {"base_resp": base}
+
+
+def _is_error(part: dict[str, Any]) -> bool:
+    return part.get("error") not in (None, False, "", "0", {}, [])
+
+
+def _gather(value: Any, said: Fields, depth: int) -> None:
+    if not isinstance(value, dict) or depth == 0:
+        return
+    for name, inner in value.items():
+        if isinstance(inner, str):
+            _note(said, name, inner)
+        elif name.lower() in _CONTAINERS:
+            for each in inner if isinstance(inner, list) else [inner]:
+                _gather({name: each} if isinstance(each, str) else each, said, depth - 1)
+
+
+def _note(said: Fields, name: str, value: str) -> None:
+    name, value = name.lower(), value[:_TEXT_LIMIT].strip()
+    said.setdefault(name, []).append(value)
+    if name in _TEXTS:
+        said.setdefault("text", []).append(value)
+        if found := _ZAI_PREFIX.match(value):
+            said.setdefault("code", []).append(found[1])
+    if name in _CODES:
+        said.setdefault("code", []).append(code(value))
+
+
+def code(value: str) -> str:
+    """A code without its trimmings: AWS writes `ns#Name:http://…`, Copilot `user_global_rate_limited:pro_plus`."""
+    return value.lower().rpartition("#")[2].partition(":")[0].strip()

@@ -1,0 +1,97 @@
+# The allowances that an answer reports in its headers, and which of them are used up.
+#
+# Rule 1: a bucket matters only when it says by itself that nothing is left; a reset without that says nothing.
+# Rule 2: a family of headers is one row of FAMILIES; its name is what comes between prefix and suffix.
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from proxy.ratelimits import grammar
+
+Values = Mapping[str, Sequence[str]]  # lower-case name -> its values, one or more, in the order in which they came
+
+# (prefix, bucket name, what is told about it); an empty name is a bucket that does not say what it counts.
+_FAMILIES = tuple(
+    re.compile(family)
+    for family in (
+        r"anthropic-(?:ratelimit|priority)-(?P<name>.+)-(?P<what>remaining|status|reset)",
+        r"x-rate-?limit-(?P<what>remaining|reset)(?:-(?P<name>.+))?",  # OpenAI, Groq, Cerebras, Venice, Together
+        r"x-rate-?limit-(?P<name>.+)-(?P<what>remaining|reset)",
+        r"(?P<name>)ratelimit-(?P<what>remaining|reset)",  # IETF drafts up to 06
+        r"x-(?P<name>codex-.+)-(?P<what>used-percent|reset-after-seconds|reset-at)",  # ChatGPT's backend
+    )
+)
+_NOTHING = re.compile(r"0+(?:\.0+)?s?")
+
+# IETF drafts from 07 on: `"api";r=0;t=55` with its policy beside it, or `limit=100, remaining=0, reset=30`.
+_LISTS = {"ratelimit": "ratelimit-policy", "x-ratelimit": "x-ratelimit-policy"}
+_ITEM = re.compile(r'(?:[^,"]|"[^"]*")+')
+_PARAMETER = re.compile(r';\s*([a-z]+)\s*=\s*"?([^";,]*)')
+_PAIR = re.compile(r"\s*(limit|remaining|reset)\s*=\s*([0-9.]+)")
+_LIST_LIMIT = 2048  # characters of such a list worth reading
+
+
+class Bucket(NamedTuple):
+    """One allowance that is used up: `name` as the server calls it with what it counts, e.g. `requests-day`;
+    `reset_ms` when it is full again, None where that is not said."""
+
+    name: str
+    reset_ms: int | None
+
+    @property
+    def counts_requests(self) -> bool:
+        return "req" in self.name and "concurren" not in self.name
+
+
+def exhausted(values: Values, at: grammar.Clock) -> list[Bucket]:
+    """The buckets of these headers of which nothing is left."""
+    return [*_families(values, at), *_lists(values, at)]
+
+
+def longest_ms(buckets: Sequence[Bucket]) -> int | None:
+    """When the last of them is full again."""
+    return max((bucket.reset_ms for bucket in buckets if bucket.reset_ms is not None), default=None)
+
+
+def _families(values: Values, at: grammar.Clock) -> Iterator[Bucket]:
+    told: dict[str, dict[str, str]] = {}
+    for header, (value, *_) in values.items():
+        if found := next((hit for family in _FAMILIES if (hit := family.fullmatch(header))), None):
+            name = "requests" if header.startswith("ratelimit-") else found["name"] or ""
+            told.setdefault(name, {})[found["what"]] = value.strip()
+    for name, facts in told.items():
+        if _used_up(facts):
+            reset = facts.get("reset") or facts.get("reset-after-seconds") or facts.get("reset-at") or ""
+            yield Bucket(name, _reset_ms(reset, at))
+
+
+def _used_up(facts: Mapping[str, str]) -> bool:
+    percent = grammar.number(facts.get("used-percent", ""))
+    return (
+        _NOTHING.fullmatch(facts.get("remaining", "")) is not None
+        or facts.get("status", "").lower() == "rejected"  # Anthropic's subscriptions
+        or (percent is not None and percent >= 100)
+    )
+
+
+def _lists(values: Values, at: grammar.Clock) -> Iterator[Bucket]:
+    for header, policy_header in _LISTS.items():
+        units = {name: facts.get("qu", "") for name, facts in _items(values.get(policy_header, ()))}
+        for name, facts in _items(values.get(header, ())):
+            if _NOTHING.fullmatch(facts.get("r", "")):
+                unit = facts.get("qu") or units.get(name) or "requests"  # the drafts' default
+                yield Bucket(f"{name} {unit}", _reset_ms(facts.get("t", ""), at))
+        pairs = dict(_PAIR.findall(",".join(values.get(header, ()))[:_LIST_LIMIT]))
+        if _NOTHING.fullmatch(pairs.get("remaining", "")):
+            yield Bucket("requests", _reset_ms(pairs.get("reset", ""), at))
+
+
+def _items(lines: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
+    for item in _ITEM.findall(",".join(lines)[:_LIST_LIMIT].lower()):
+        yield item.partition(";")[0].strip(' "'), dict(_PARAMETER.findall(item))
+
+
+def _reset_ms(text: str, at: grammar.Clock) -> int | None:
+    # Azure fills the header with a bare 0 when it does not know; an allowance used up and full at once is nonsense.
+    return None if _NOTHING.fullmatch(text) else grammar.wait(text, at)

@@ -1,0 +1,95 @@
+# What kind of refusal an answer is, and how long it says to wait.
+#
+# Rule 1: the status decides first whether an answer can be about limits at all; then the tables of rules and dialects.
+# Rule 2: a body that cannot be read loses nothing of what status and headers say, and nothing here raises.
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from proxy.core.model import Kind
+from proxy.ratelimits import bodies, buckets, dialects, grammar, waits
+from proxy.ratelimits.rule import STATUSES, Rule
+
+Headers = Sequence[tuple[str, str]]
+
+_QUOTA_FROM_MS = 3_600_000  # whoever is told to come back in an hour has used up an allowance, not a minute's rate
+_SEEN_BY_RULES = ("server", "cf-ray", "rate_limit_type", "x-ratelimit-exceeded")
+_ERROR_STATUS = re.compile("[45][0-9]{2}")
+_SAYS_ZERO = re.compile(r"(?:^|=)\s*0+(?:\.0+)?\s*(?:$|[;,])")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """`retry_after_ms` is what the server stated, rounded up, before any floor, cap or jitter: 0 is "now", None is
+    nothing usable. With kind `none` it is always None."""
+
+    kind: Kind
+    retry_after_ms: int | None
+
+
+_NOTHING = Verdict(kind=Kind.NONE, retry_after_ms=None)
+
+
+def classify(status: int, headers: Headers, body: bytes, *, preset: str | None = None, now: float) -> Verdict:
+    """Read one answer. `headers` in any case and order, decoded as latin-1; `body` decompressed and possibly cut
+    short (of a 2xx: what may hold an error, or nothing); `preset` names the provider's dialect; `now` is epoch
+    seconds. Never raises."""
+    successful = 200 <= status < 300
+    if not body if successful else status not in STATUSES:
+        return _NOTHING
+    values = _by_name(headers)
+    at = _clock(values, now)
+    spent = buckets.exhausted(values, at)
+    table = dialects.rules_for(preset)
+    for said in bodies.errors_in_success(body) if successful else [bodies.error_fields(body)]:
+        wait_ms = waits.stated_ms(values, said, spent, at)
+        kind = _kind(_status_inside(said) if successful else status, _evidence(values, said, spent), wait_ms, table)
+        if kind == Kind.RATE and wait_ms is not None and wait_ms >= _QUOTA_FROM_MS:
+            kind = Kind.QUOTA
+        if kind != Kind.NONE:
+            return Verdict(kind=kind, retry_after_ms=wait_ms)
+    return _NOTHING
+
+
+def exhausted_ms(headers: Headers, *, now: float) -> int | None:
+    """Milliseconds until the last of the *requests* buckets that these headers report as used up is full again; None
+    if none is, or none says when. For successful answers: the next request would be refused (spec §7.6)."""
+    if not any("limit" in name.lower() and _SAYS_ZERO.search(value) for name, value in headers):
+        return None  # nearly every answer of a day ends here
+    values = _by_name(headers)
+    spent = buckets.exhausted(values, _clock(values, now))
+    return buckets.longest_ms([bucket for bucket in spent if bucket.counts_requests])
+
+
+def _by_name(headers: Headers) -> dict[str, list[str]]:
+    values: dict[str, list[str]] = {}
+    for name, value in headers:
+        values.setdefault(name.lower(), []).append(value)
+    return values
+
+
+def _clock(values: buckets.Values, now: float) -> grammar.Clock:
+    return grammar.clock(now, *values.get("date", ("",))[:1])
+
+
+def _kind(status: int, evidence: Mapping[str, list[str]], wait_ms: int | None, table: tuple[Rule, ...]) -> Kind:
+    if status not in STATUSES:
+        return Kind.NONE
+    decided = (rule.kind for rule in table if rule.matches(status, evidence, wait_ms))
+    return next(decided, STATUSES[status][0])
+
+
+def _status_inside(said: bodies.Fields) -> int:
+    """The status that an error inside a 2xx carries as its code; 200 where it has none."""
+    named = (value for name in ("code", "status_code", "status") for value in said.get(name, ()))
+    return next((int(value) for value in named if _ERROR_STATUS.fullmatch(value)), 200)
+
+
+def _evidence(values: buckets.Values, said: bodies.Fields, spent: list[buckets.Bucket]) -> dict[str, list[str]]:
+    """Everything that the rules look at, in lower case."""
+    evidence = {name: [value.lower() for value in said[name]] for name in said}
+    evidence |= {f"header.{name}": [value.lower() for value in values.get(name, ())] for name in _SEEN_BY_RULES}
+    evidence["bucket"] = [bucket.name for bucket in spent]
+    evidence["code"] = [*evidence.get("code", ()), *map(bodies.code, values.get("x-amzn-errortype", ()))]
+    return evidence

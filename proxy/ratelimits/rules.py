@@ -1,0 +1,118 @@
+# What providers say, and which kind of refusal it is: tables, read from top to bottom, the first match decides.
+#
+# Rule 1: a new provider is a row here or in dialects.py (and a vector in the tests), never a branch elsewhere.
+# Rule 2: a row without statuses applies where rule.STATUSES lets its kind through; a row with statuses only there.
+# Rule 3: exact codes stand before words, and words for concurrency before words for quota: "You exceeded your current
+#         threshold of concurrent requests" is about concurrency, "exceeded your current quota" may be about a minute.
+
+from proxy.ratelimits.rule import CONCURRENCY, NONE, OVERLOAD, QUOTA, RATE, codes, words
+
+# What only one server writes, and where its meaning contradicts the words in it.
+_SIGNATURES = (
+    words(RATE, r"allocated quota exceeded"),  # DashScope: a token allocation per minute
+    words(CONCURRENCY, r"^overloaded$", 429, fields="error_type"),  # TGI, TEI: max_concurrent_requests reached
+    words(NONE, r"blocked input or output", 498),  # Cohere
+    words(OVERLOAD, r"^resource exhausted, please try again later"),  # Vertex: the shared pool
+    words(CONCURRENCY, r"engine protocol startup was aborted", 400),  # LM Studio: two models contend
+    words(NONE, r"^request too large", 429),  # OpenAI, of one request above the whole allowance: it can never succeed
+    codes(QUOTA, "FreeUsageLimitError", 400, 401, 403, 429),  # OpenCode Zen
+)
+
+_EXACT = (
+    # OpenAI and ChatGPT
+    codes(QUOTA, "insufficient_quota credit_balance_exhausted organization_usage_limit_exceeded"),
+    codes(QUOTA, "organization_spend_limit_exceeded project_spend_limit_exceeded billing_not_active"),
+    codes(QUOTA, "usage_not_included usage_limit_reached usage_limit_exceeded billing_hard_limit_reached"),
+    codes(RATE, "slow_down"),
+    codes(OVERLOAD, "server_is_overloaded"),
+    # Anthropic and its dialect
+    codes(QUOTA, "billing_error enforced_spend_limit_reached"),
+    codes(OVERLOAD, "overloaded_error"),
+    # Umans
+    codes(QUOTA, "account_suspended cap_abuse cap_suspended"),
+    # Z.ai
+    codes(CONCURRENCY, "1302"),
+    codes(RATE, "1303"),
+    codes(OVERLOAD, "1305"),
+    codes(QUOTA, "1113 1308 1309 1310 1313 1314 1316 1317 1318 1319 1320 1321"),
+    # Moonshot, Kimi
+    codes(QUOTA, "exceeded_current_quota_error"),
+    codes(OVERLOAD, "engine_overloaded_error"),
+    # OpenRouter
+    codes(CONCURRENCY, "openrouter_in_flight_budget"),
+    codes(RATE, "openrouter_shared_capacity"),
+    codes(OVERLOAD, "upstream_provider_shared_pool provider_overloaded"),
+    codes(QUOTA, "openrouter_free_tier_daily openrouter_credits openrouter_key_limit key_limit"),
+    # Google: Code Assist's reasons
+    codes(QUOTA, "QUOTA_EXHAUSTED"),
+    codes(OVERLOAD, "MODEL_CAPACITY_EXHAUSTED"),
+    # Bedrock
+    codes(QUOTA, "ServiceQuotaExceededException"),
+    codes(OVERLOAD, "ModelNotReadyException ServiceUnavailableException"),
+    # DashScope
+    codes(CONCURRENCY, "Throttling.Concurrency"),
+    codes(RATE, "Throttling.RateQuota Throttling.AllocationQuota Throttling.BurstRate limit_requests"),
+    codes(QUOTA, "Arrearage PrepaidBillOverdue PostpaidBillOverdue"),
+    # Groq, Cerebras, GitHub Copilot, ElevenLabs, LiteLLM
+    codes(OVERLOAD, "capacity_exceeded queue_exceeded model_overloaded system_busy"),
+    codes(CONCURRENCY, "max_parallel_requests too_many_concurrent_requests"),
+    codes(QUOTA, "user_weekly_rate_limited budget_exceeded"),
+    # Cloudflare Workers AI
+    codes(QUOTA, "3036"),
+    codes(OVERLOAD, "3040"),
+    # MiniMax: base_resp inside a 200
+    words(RATE, r"^(?:1002|1039|2045)$", fields="status_code"),
+    words(QUOTA, r"^(?:1008|2056)$", fields="status_code"),
+    words(CONCURRENCY, r"^1041$", fields="status_code"),
+)
+
+# What a part of an answer means that exists for machines.
+_STRUCTURED = (
+    words(QUOTA, r"perday", fields="quotaid"),  # Google: also beside a retryDelay of seconds
+    words(RATE, r"perminute", fields="quotaid"),
+    words(CONCURRENCY, r"^max_parallel_requests$", fields="header.rate_limit_type"),  # LiteLLM v3
+    words(RATE, r"^(?:requests|tokens)$", fields="header.rate_limit_type"),
+    words(RATE, r"[tr]p[sm]\b", fields="header.x-ratelimit-exceeded"),  # GitHub Copilot
+    words(QUOTA, r"hour|day|week|month", fields="header.x-ratelimit-exceeded"),
+    words(CONCURRENCY, r"concurren", fields="bucket"),  # IETF: qu="concurrent-requests"
+    words(QUOTA, r"^unified|^codex|\b(?:day|week|month)$", fields="bucket"),  # Anthropic's and ChatGPT's windows
+)
+
+_WORDS = (
+    # Not the bare word "parallel": LiteLLM v1 says it of every limit, and counts max_parallel_requests: 1 beside it.
+    words(CONCURRENCY, r"concurren|simultaneous|并发|in[ _-]flight|max_parallel_requests(?!:)", fields="text code"),
+    words(OVERLOAD, r"not your usage limit"),  # Anthropic
+    words(
+        QUOTA, r"usage.limit|session limit|key limit exceeded|spend(?:ing)?[ -](?:limit|cap)|budget has been exceeded"
+    ),
+    words(QUOTA, r"(?:per|/)[ -]?(?:day|week|month)|by ?day|\b[tr]pd\b|5[ -]hour"),
+    words(QUOTA, r"(?:daily|weekly|monthly)\b.{0,40}(?:limit|quota|allocation)"),
+    words(QUOTA, r"insufficient (?:\w+ )?(?:balance|credits?|funds|quota)|balance is too low|recharge"),
+    words(QUOTA, r"account\b.{0,60}suspended|out of (?:\w+ ){0,4}quota"),
+    words(QUOTA, r"(?:used|no|out of|more|included|prepayment|remaining) (?:\w+ ){0,4}credits"),
+    words(QUOTA, r"余额不足|欠费|使用上限|额度已"),
+    words(OVERLOAD, r"overload|过载|繁忙|负载过高", fields="text code"),
+    words(OVERLOAD, r"(?:at|no|over|insufficient) (?:\w+ ){0,4}capacity"),
+    words(OVERLOAD, r"capacity (?:is )?(?:exceeded|exhausted|reached)|high (?:demand|load)|\bbusy\b"),
+    words(OVERLOAD, r"receiving too many requests|rate-limited upstream|shared pool|temporarily unavailable"),
+    words(OVERLOAD, r"loading model|currently loading|model is (?:loading|not ready)|no instances|no deployments"),
+    words(OVERLOAD, r"queue is full|maximum pending requests"),
+)
+
+# Words that mean a quota at most providers, unless the same answer names a shorter window.
+_SOFT_WORDS = (
+    codes(RATE, "RESOURCE_EXHAUSTED"),  # Google calls every limit a quota; its daily ones were recognised above
+    words(RATE, r"per[ _-]?(?:min|sec)|\b[tr]p[ms]\b"),
+    words(QUOTA, r"exceeded your (?:\w+ ){0,4}quota|quota (?:has been |was )?(?:exceeded|exhausted)|plan and billing"),
+)
+
+# Codes that say only what a status says: they decide inside a 2xx, where there is none.
+_STATUS_CODES = (
+    codes(RATE, "rate_limit_exceeded rate_limit_error rate_limit_reached rate_limit_reached_error rate_limited"),
+    codes(RATE, "too_many_requests too_many_requests_error throttlingexception throttling throttling_error"),
+    codes(QUOTA, "quota_exceeded payment_required insufficient_credits"),
+    codes(OVERLOAD, "unavailable unavailable_error service_unavailable service_unavailable_error serviceunavailable"),
+)
+
+CLEAR = (*_SIGNATURES, *_EXACT, *_STRUCTURED, *_WORDS)
+VAGUE = (*_SOFT_WORDS, *_STATUS_CODES)
