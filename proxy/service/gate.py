@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import aiohttp
 
-from proxy.config import Usage
+from proxy.config import BaseUrl, Usage
 
 BODY_MAX = 1024 * 1024  # spec §8
-CREDENTIALS = frozenset({"authorization", "x-api-key"})  # request headers a poll may carry on
+CREDENTIALS = frozenset({b"authorization", b"x-api-key"})  # request headers a poll may carry on
 _ADDED_BY_LIBRARY = ("User-Agent", "Accept-Encoding", "Content-Type")
 
 
@@ -32,7 +32,7 @@ class UsageClient:
         self._session: aiohttp.ClientSession | None = None
 
     async def ask(
-        self, usage: Usage, credentials: Mapping[str, str], *, tls: ssl.SSLContext | None, proxy: str | None
+        self, usage: Usage, credentials: Mapping[str, str], *, tls: ssl.SSLContext | None, proxy: BaseUrl | None
     ) -> Reading:
         """One GET of `usage.url`."""
         if self._session is None:
@@ -41,14 +41,16 @@ class UsageClient:
                 cookie_jar=aiohttp.DummyCookieJar(),
                 skip_auto_headers=_ADDED_BY_LIBRARY,
             )
-        headers = usage.headers or credentials
+        asking = self._session.get(
+            usage.url,
+            headers=dict(usage.headers or credentials),
+            allow_redirects=False,
+            ssl=tls or True,
+            proxy=None if proxy is None else str(proxy),
+            proxy_auth=_proxy_auth(proxy),
+        )
         try:
-            async with (
-                asyncio.timeout(usage.timeout_s),
-                self._session.get(
-                    usage.url, headers=dict(headers), allow_redirects=False, ssl=tls or True, proxy=proxy
-                ) as answer,
-            ):
+            async with asyncio.timeout(usage.timeout_s), asking as answer:
                 if answer.status != 200:
                     return Reading(None, f"status {answer.status}")
                 body = await answer.content.read(BODY_MAX + 1)
@@ -64,6 +66,13 @@ class UsageClient:
     async def close(self) -> None:
         if self._session is not None:
             await self._session.close()
+
+
+def _proxy_auth(proxy: BaseUrl | None) -> aiohttp.BasicAuth | None:
+    if proxy is None or proxy.userinfo is None:
+        return None
+    user, _, password = proxy.userinfo.partition(":")
+    return aiohttp.BasicAuth(user, password)
 
 
 def read_count(body: bytes, field: str) -> Reading:

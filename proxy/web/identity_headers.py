@@ -49,7 +49,6 @@ ID_CHARACTERS = 256  # longest conversation or prompt id that is believed; measu
 # Control characters, and the lone surrogates that JSON can hold and nothing can store.
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
-EARLIEST_MS = 978_307_200_000  # 2001-01-01: no agent's prompt began before; smaller numbers are no times
 _SECONDS_BELOW = 100_000_000_000  # as seconds the year 5138, as milliseconds 1973: tells the two apart
 _NUMBER = re.compile(r"\d{1,20}(\.\d{1,9})?", re.ASCII)
 _TIME_CHARACTERS = 64
@@ -85,7 +84,7 @@ def prompt_start(value: object, now_ms: int) -> int | Unreadable | None:
     """Epoch milliseconds, at most `now_ms`, of a number (ms or s), its text, or ISO 8601 (without an offset: UTC)."""
     ms = _epoch_ms(value)
     if isinstance(ms, int):
-        return min(ms, now_ms) if ms >= EARLIEST_MS else BAD
+        return min(ms, now_ms) if ms >= 0 else BAD
     return ms
 
 
@@ -96,7 +95,7 @@ def _epoch_ms(value: object) -> int | Unreadable | None:
         if not _NUMBER.fullmatch(value):
             return _iso_ms(value)
         value = float(value)  # exact for milliseconds until the year 287396
-    if not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return BAD
     if isinstance(value, float) and not math.isfinite(value):
         return BAD

@@ -223,6 +223,7 @@ class ClientConnection(asyncio.Protocol):
         self._head_timer: asyncio.TimerHandle | None = None
         self._drained: int | None = None  # bytes thrown away since the refusal; None: not refused
         self._refused_body: Body | None = None
+        self._tunnel: Callable[[bytes], None] | None = None
         self._ended = False
 
     def __repr__(self) -> str:
@@ -238,7 +239,9 @@ class ClientConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         request = self.request
-        if self._drained is not None:
+        if self._tunnel is not None:
+            self._tunnel(data)
+        elif self._drained is not None:
             self._drain(data)
         elif request is None:
             self._buffer += data
@@ -306,6 +309,15 @@ class ClientConnection(asyncio.Protocol):
             self._transport.abort()
         else:
             self._transport.close()
+
+    def open_tunnel(self, take: Callable[[bytes], None]) -> None:
+        """From here on every byte of the client goes to `take`, those behind the request first."""
+        self._tunnel = take
+        self._unpause()
+        if self._buffer:
+            data = bytes(self._buffer)
+            self._buffer.clear()
+            take(data)
 
     def close_if_idle(self) -> None:
         """Close now unless a request is being served; a head that is half here counts as idle."""

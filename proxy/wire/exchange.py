@@ -47,6 +47,7 @@ class Exchange:
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.request_sent = False  # the whole request was handed to the connection
         self.on_writable: Callable[[bool], None] | None = None
+        self.on_switch: Callable[[], None] | None = None
         self.switched = False
         self._pool = pool
         self._method = method
@@ -140,6 +141,8 @@ class Exchange:
         self.switched = True
         self._body = UntilClose()
         self.sink.switch(head)
+        if self.on_switch is not None:
+            self.on_switch()
 
     def _read_body(self, data: bytes) -> None:
         body = self._body

@@ -36,7 +36,7 @@ class Relay:
     def __init__(self, request: Request, meter: Meter, now: Callable[[], float]) -> None:
         self.status: int | None = None
         self.whole = False
-        self.began = False
+        self.began_at: float | None = None
         self._request = request
         self._client = request.connection
         self._meter = meter
@@ -56,7 +56,7 @@ class Relay:
 
     def begin(self, head: ResponseHead, length: int) -> None:
         request = self._request
-        self.status, self.began, self._length = head.status, True, length
+        self.status, self._length = head.status, length
         self._meter.phase = Phase.STREAMING
         if length == CHUNKED and request.head.minor == 0:
             self._decoder = Chunked([])
@@ -64,13 +64,16 @@ class Relay:
             request.keep = False
         close = request.closes()
         request.answered = True
+        request.pieces = []  # nothing is sent again once the client has heard an answer
+        self.began_at = self._now()
         self._client.write(response_bytes(head, close=close, dechunked=self._decoder is not None))
 
     def switch(self, head: ResponseHead) -> None:
-        self.status, self.began, self._length = head.status, True, UNTIL_CLOSE
+        self.status, self._length = head.status, UNTIL_CLOSE
         self._meter.phase = Phase.STREAMING
         self._request.answered = True
         self._request.keep = False
+        self.began_at = self._now()
         self._client.write(response_bytes(head, upgrade=True))
 
     def data(self, data: bytes) -> None:

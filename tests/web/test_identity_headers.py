@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.web.identity_headers import BAD, EARLIEST_MS, prompt_start
+from proxy.web.identity_headers import BAD, prompt_start
 
 NOW_MS = 1_764_412_200_500  # 2025-11-29T10:30:00.5Z
 
@@ -28,9 +28,9 @@ NOW_MS = 1_764_412_200_500  # 2025-11-29T10:30:00.5Z
         (1764412140, 1764412140000),
         (1764412140.25, 1764412140250),
         (1764412140250.0, 1764412140250),
-        ("978307200", EARLIEST_MS),
-        ("978307200000", EARLIEST_MS),
-        ("2001-01-01T00:00:00Z", EARLIEST_MS),
+        ("0", 0),
+        ("2000", 2_000_000),
+        ("1970-01-01T00:00:00Z", 0),
     ],
 )
 def test_milliseconds_seconds_and_iso_8601_are_times(value: object, ms: int) -> None:
@@ -54,16 +54,13 @@ def test_nothing_is_nothing(value: object) -> None:
     "value",
     [
         "soon",
-        "0",
         "-1764412140",
         "+1764412140",
         "1e12",
         "0x1234567890ab",
         "1_764_412_140",
         "１７６４４１２１４０",
-        "978307199",
-        "978307199999",
-        "2000-12-31T23:59:59Z",
+        "1969-12-31T23:59:59Z",
         "0001-01-01T00:00:00+14:00",
         "2025-02-30T00:00:00Z",
         "2025-11-29T10:29:60Z",
@@ -72,7 +69,6 @@ def test_nothing_is_nothing(value: object) -> None:
         "9" * 5000,
         "inf",
         "nan",
-        0,
         -5,
         True,
         math.inf,
@@ -83,7 +79,7 @@ def test_nothing_is_nothing(value: object) -> None:
         [1764412140],
     ],
 )
-def test_what_is_no_time_or_before_2001_is_unreadable(value: object) -> None:
+def test_what_is_no_time_or_before_the_epoch_is_unreadable(value: object) -> None:
     assert prompt_start(value, NOW_MS) is BAD
 
 
@@ -96,4 +92,4 @@ def test_what_is_no_time_or_before_2001_is_unreadable(value: object) -> None:
 )
 def test_anything_is_a_time_until_now_or_nothing_or_unreadable(value: object) -> None:
     start = prompt_start(value, NOW_MS)
-    assert start in (None, BAD) or EARLIEST_MS <= start <= NOW_MS
+    assert start in (None, BAD) or 0 <= start <= NOW_MS

@@ -1,0 +1,299 @@
+# Everything that lives as long as the process: the providers' queues, the state, the configuration in force.
+#
+# Rule 1: a change is made first and stored then; an operator's call is answered when it is stored (spec §13).
+# Rule 2: a reload validates everything before it changes anything, and then changes it without an await in between.
+# Rule 3: a provider once known stays known: what runs or waits there is never disturbed by a new configuration.
+
+import asyncio
+import random
+import ssl
+from collections.abc import Callable, Mapping, Sequence
+
+from proxy.config import Provider, Settings, diff, effective
+from proxy.core.model import CooldownSet, Effect, LimitSet, Paused, Policy, RateLimited, Reduced, Resumed, Snapshot
+from proxy.core.scheduler import Scheduler
+from proxy.core.turns import Turns
+from proxy.errors import ConfigErrors
+from proxy.service import standing as standings
+from proxy.service.admission import Admission
+from proxy.service.clock import Clock
+from proxy.service.gate import UsageClient
+from proxy.service.tasks import Tasks
+from proxy.service.telemetry import Telemetry
+from proxy.store import ProviderRecord, Saved, SavedEvent, Store
+from proxy.wire import tls
+
+_SAVED_AFTER = (LimitSet, CooldownSet, Reduced, Paused, RateLimited)
+
+
+class Runtime:
+    """Built by `start`; `close` ends it. Everything else is called on the event loop's thread."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        load: Callable[[], Settings],
+        store: Store,
+        telemetry: Callable[["Runtime"], Telemetry],
+        clock: Clock,
+        chance: random.Random,
+    ) -> None:
+        self.settings = settings
+        self.clock = clock
+        self.store = store
+        self.started_at_ms = self.loaded_at_ms = clock.wall_ms()
+        self.config_error: str | None = None
+        self.stars: set[str] = set()
+        self.turns = Turns(gap_s=settings.identity.turn_gap_s)
+        self.admissions: dict[str, Admission] = {}
+        self.listening: list[str] = []
+        self.ready = False
+        self.telemetry = telemetry(self)
+        self.tasks = Tasks(lambda name, error: self.telemetry.log.error("task.failed", task=name, error=repr(error)))
+        self.tls: Mapping[str, ssl.SSLContext | None] = {}
+        self._load = load
+        self._loop = asyncio.get_running_loop()
+        self._chance = chance
+        self._usage = UsageClient()
+        self._records: Mapping[str, ProviderRecord] = {}
+        self._standings: dict[str, standings.Standing] = {}
+        self._saving: dict[str, asyncio.Task[bool]] = {}
+        self._unsaved_events: list[SavedEvent] = []
+        self._reloading = asyncio.Lock()
+        self._ticket_ids = 0
+
+    def __repr__(self) -> str:
+        return f"<Runtime {len(self.admissions)} providers, {len(self.settings.upstreams)} upstreams>"
+
+    async def start(self) -> None:
+        """Read the state and begin. StoreError if it cannot be used; ConfigErrors for a CA file that cannot."""
+        self.tls = await asyncio.to_thread(_contexts, self.settings)
+        saved: Saved = await self.store.open()
+        self._records = saved.providers
+        self.stars.update(saved.stars)
+        for provider_id in {*self.settings.providers, *self._records}:
+            self.admission(provider_id)
+        self.telemetry.reloaded([], [], None)
+
+    async def close(self) -> None:
+        """Stop timers and tasks, and store what is not stored yet."""
+        for admission in self.admissions.values():
+            admission.close()
+        if self._saving:
+            await asyncio.wait(list(self._saving.values()))
+        await self._save_events()
+        await self.tasks.close()
+        await self._usage.close()
+        await self.store.close()
+
+    # --- providers ---
+
+    def admission(self, provider_id: str) -> Admission:
+        """The queue of a provider, made when it is first asked for."""
+        found = self.admissions.get(provider_id)
+        if found is not None:
+            return found
+        provider = self.settings.providers.get(provider_id, standings.DEFAULTS)
+        begin = standings.start(provider, self._records.get(provider_id), self.clock.wall_ms())
+        self._standings[provider_id] = begin.standing
+        left_s = begin.pause_left_s
+        scheduler = Scheduler(
+            provider_id,
+            self._policy(provider),
+            self.stars,
+            limit=begin.limit,
+            cooldown_s=begin.cooldown_s,
+            auto_reduced_from=begin.auto_reduced_from,
+            evidence=begin.evidence,
+            paused_until_at=None if left_s is None else self.clock.now() + left_s,
+            pause_cause=begin.pause_cause,
+        )
+        admission = self.admissions[provider_id] = Admission(
+            scheduler,
+            clock=self.clock,
+            loop=self._loop,
+            observe=self._observe,
+            poll=self._start_poll,
+            chance=self._chance,
+        )
+        admission.apply([])
+        return admission
+
+    def snapshots(self) -> list[Snapshot]:
+        """Every known provider at this moment."""
+        now = self.clock.now()
+        return [admission.scheduler.snapshot(now) for admission in self.admissions.values()]
+
+    def next_ticket_id(self) -> int:
+        """The arrival sequence."""
+        self._ticket_ids += 1
+        return self._ticket_ids
+
+    # --- operators ---
+
+    async def set_limit(self, provider_id: str, limit: int | None) -> bool:
+        """None is unlimited. Like the others: whether it was stored; in memory it holds in any case."""
+        admission = self.admission(provider_id)
+        admission.apply(admission.scheduler.set_limit(limit, "api", self.clock.now()))
+        return await self._saved(provider_id)
+
+    async def restore(self, provider_id: str) -> bool:
+        """Back to the limit before the auto-reduce."""
+        admission = self.admission(provider_id)
+        admission.apply(admission.scheduler.restore(self.clock.now()))
+        return await self._saved(provider_id)
+
+    async def set_cooldown(self, provider_id: str, cooldown_s: float) -> bool:
+        admission = self.admission(provider_id)
+        admission.apply(admission.scheduler.set_cooldown(cooldown_s, "api"))
+        return await self._saved(provider_id)
+
+    async def pause(self, provider_id: str, duration_s: float) -> bool:
+        admission, now = self.admission(provider_id), self.clock.now()
+        admission.apply(admission.scheduler.pause(now + duration_s, now))
+        return await self._saved(provider_id)
+
+    async def resume(self, provider_id: str) -> bool:
+        admission = self.admission(provider_id)
+        admission.apply(admission.scheduler.resume(self.clock.now()))
+        return await self._saved(provider_id)
+
+    async def star(self, workspace: str, starred: bool) -> bool:
+        """Set or take a star; waiters move at once."""
+        (self.stars.add if starred else self.stars.discard)(workspace)
+        for admission in self.admissions.values():
+            admission.scheduler.star_changed(workspace)
+        self.telemetry.starred(workspace, starred)
+        return await self.store.save_star(workspace, starred)
+
+    def remove(self, provider_id: str, ticket_id: int) -> bool:
+        """Reclaim the slot or drop the waiter of this id; False if there is none."""
+        admission = self.admissions.get(provider_id)
+        if admission is None:
+            return False
+        scheduler, now = admission.scheduler, self.clock.now()
+        ticket, slot = scheduler.waiting.get(ticket_id), scheduler.slot(ticket_id)
+        if ticket is not None:
+            admission.apply(scheduler.drop(ticket, now))
+        elif slot is not None:
+            admission.apply(scheduler.reclaim(slot, now))
+        return ticket is not None or slot is not None
+
+    def effective(self) -> dict[str, object]:
+        """The configuration in force, without secrets."""
+        return effective(self.settings)
+
+    async def reload(self) -> tuple[list[str], list[str]]:
+        """Load the configuration again: (changed keys, those that need a restart). ConfigErrors leave the old one."""
+        async with self._reloading:
+            try:
+                settings = await asyncio.to_thread(self._load)
+                contexts = await asyncio.to_thread(_contexts, settings)
+            except ConfigErrors as error:
+                self.config_error = str(error)
+                self.telemetry.reloaded([], [], self.config_error)
+                raise
+            changed, needs_restart = diff(self.settings, settings)
+            self._swap(settings, contexts)
+            self.telemetry.reloaded(changed, needs_restart, None)
+            return changed, needs_restart
+
+    # --- inside ---
+
+    def _policy(self, provider: Provider) -> Policy:
+        queue = self.settings.queue
+        return standings.policy(provider, max_waiting=queue.max_waiting, max_wait_s=queue.max_wait_s)
+
+    def _swap(self, settings: Settings, contexts: Mapping[str, ssl.SSLContext | None]) -> None:
+        before, self.settings, self.tls = self.settings, settings, contexts
+        self.config_error = None
+        self.loaded_at_ms = self.clock.wall_ms()
+        self.turns.gap_s = settings.identity.turn_gap_s
+        for provider_id, provider in settings.providers.items():
+            admission = self.admission(provider_id)
+            self._apply_file(admission, provider, before.providers.get(provider_id))
+        for provider_id, admission in self.admissions.items():
+            # One that is configured no more keeps its own rules for what it still has to finish.
+            if provider_id in settings.providers or provider_id not in before.providers:
+                policy = self._policy(settings.providers.get(provider_id, standings.DEFAULTS))
+                admission.apply(admission.scheduler.set_policy(policy, self.clock.now()))
+
+    def _apply_file(self, admission: Admission, provider: Provider, before: Provider | None) -> None:
+        """A value that the file itself changed is a person's latest word; one that it repeats is not."""
+        standing = self._standings[admission.provider_id]
+        limit = standings.file_limit(provider)
+        if limit != standing.file_limit:
+            standing.file_limit = limit
+            admission.apply(admission.scheduler.set_limit(provider.limit, "file", self.clock.now()))
+        if provider.cooldown_s != standing.file_cooldown_s:
+            standing.file_cooldown_s = provider.cooldown_s
+            admission.apply(admission.scheduler.set_cooldown(provider.cooldown_s, "file"))
+
+    def _observe(self, provider_id: str, effect: Effect) -> None:
+        if isinstance(effect, LimitSet):
+            by = effect.by
+            self._standings[provider_id].limit_by = {"file": "file", "learned": "auto"}.get(by, "api")
+        elif isinstance(effect, Reduced):
+            self._standings[provider_id].limit_by = "auto"
+        elif isinstance(effect, CooldownSet):
+            self._standings[provider_id].cooldown_by = effect.by
+        self.telemetry.observe(provider_id, effect)
+        if isinstance(effect, _SAVED_AFTER) or (isinstance(effect, Resumed) and effect.cause != "elapsed"):
+            self._save_soon(provider_id)
+
+    def _save_soon(self, provider_id: str) -> None:
+        if provider_id not in self._saving:
+            self._saving[provider_id] = self.tasks.start("save", self._save(provider_id))
+
+    async def _save(self, provider_id: str) -> bool:
+        del self._saving[provider_id]  # what changes from here on needs another save
+        snapshot = self.admissions[provider_id].scheduler.snapshot(self.clock.now())
+        until_at = snapshot.paused_until_at
+        paused_until_ms = None if until_at is None else self.clock.to_wall_ms(until_at)
+        record = standings.record(snapshot, self._standings[provider_id], paused_until_ms)
+        return self._check(await self.store.save_provider(record))
+
+    async def _saved(self, provider_id: str) -> bool:
+        self._save_soon(provider_id)
+        return await asyncio.shield(self._saving[provider_id])
+
+    def _check(self, stored: bool) -> bool:
+        if not stored:
+            self.telemetry.log.error("state.write_failed", error=self.store.error)
+        return stored
+
+    def keep_events(self, events: Sequence[SavedEvent]) -> None:
+        """Add to the event history, soon."""
+        if not self._unsaved_events:
+            self.tasks.start("save events", self._save_events())
+        self._unsaved_events += events
+
+    async def _save_events(self) -> None:
+        events, self._unsaved_events = self._unsaved_events, []
+        if events:
+            self._check(await self.store.append_events(events))
+
+    def _start_poll(self, admission: Admission, credentials: Mapping[str, str]) -> None:
+        self.tasks.start("usage poll", self._poll(admission, credentials))
+
+    async def _poll(self, admission: Admission, credentials: Mapping[str, str]) -> None:
+        observed: int | None = None
+        error: str | None = "the poll was stopped"
+        try:
+            provider = self.settings.providers.get(admission.provider_id)
+            if provider is None or provider.usage is None:
+                error = "the gate is configured no more"
+                return
+            upstream = self.settings.upstreams[provider.upstreams[0]]
+            observed, error = await self._usage.ask(
+                provider.usage, credentials, tls=self.tls[upstream.name], proxy=upstream.proxy
+            )
+            if error is not None:
+                self.telemetry.poll_failed(admission.provider_id, error)
+        finally:
+            admission.apply(admission.scheduler.polled(observed, error, self.clock.now()))
+
+
+def _contexts(settings: Settings) -> dict[str, ssl.SSLContext | None]:
+    return tls.contexts(list(settings.upstreams.values()), str(settings.source or "command line"))

@@ -1,0 +1,53 @@
+# What is looked at again and again: held slots, and the configuration file.
+
+import asyncio
+import os
+from pathlib import Path
+
+from proxy.errors import ConfigErrors
+from proxy.service.runtime import Runtime
+
+SLOTS_S = 30.0  # spec §9: held slots are checked at least this often
+CONFIG_S = 2.0  # spec §3.4
+
+
+async def watch_slots(runtime: Runtime) -> None:
+    """The watchdog: take back slots that are stuck, for ever."""
+    while True:
+        await asyncio.sleep(_interval_s(runtime))
+        for admission in list(runtime.admissions.values()):
+            admission.watch()
+
+
+def _interval_s(runtime: Runtime) -> float:
+    """Half of the shortest limit on a slot, so that none is exceeded by more than half."""
+    policies = [admission.scheduler.policy for admission in runtime.admissions.values()]
+    limits = [limit for policy in policies for limit in (policy.slot_timeout_s, policy.max_hold_s) if limit is not None]
+    tunnels = [up.tunnel_idle_s for up in runtime.settings.upstreams.values() if up.tunnel_idle_s is not None]
+    return min([SLOTS_S, *(limit / 2 for limit in (*limits, *tunnels))])
+
+
+async def watch_config(runtime: Runtime) -> None:
+    """Reload when the file has changed, for ever. A file with errors is tried again when it changes again."""
+    path = runtime.settings.source
+    if path is None:
+        return
+    seen = await asyncio.to_thread(_stamp, path)
+    while True:
+        await asyncio.sleep(CONFIG_S)
+        stamp = await asyncio.to_thread(_stamp, path)
+        if stamp is None or stamp == seen:
+            continue  # a file that is being replaced is away for a moment
+        seen = stamp
+        try:
+            await runtime.reload()
+        except ConfigErrors:
+            continue  # reported by the runtime; the old configuration stays in force
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return (found.st_mtime_ns, found.st_size, found.st_ino)

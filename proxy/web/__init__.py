@@ -1,0 +1,1 @@
+"""HTTP: the listeners, a request's life, who is asking, and the admin API."""

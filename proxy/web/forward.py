@@ -1,0 +1,101 @@
+# The life of a client's request, from its head to its one record. Read it from top to bottom.
+#
+# Rule 1: an error becomes an answer or a cut once; each request ends in exactly one record.
+# Rule 2: each request keeps the configuration that it began with.
+
+import asyncio
+
+from proxy.config import Upstream, counted
+from proxy.errors import OwnAnswer
+from proxy.service.runtime import Runtime
+from proxy.service.telemetry import RequestRecord
+from proxy.web.budget import BodyBudget
+from proxy.web.identity import OWN_HEADERS
+from proxy.web.outcome import carry
+from proxy.web.passage import Flow, Passage
+from proxy.web.turn import Turn
+from proxy.web.view import View
+from proxy.wire.client import Request
+from proxy.wire.head import connection_options, request_bytes
+
+
+class Forwarder:
+    """Serves the requests of every client connection."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self.draining = False
+        self._runtime = runtime
+        self._budget = BodyBudget()
+        self._view = View(runtime, None)
+
+    def __repr__(self) -> str:
+        return f"<Forwarder {self._view!r}{' draining' if self.draining else ''}>"
+
+    def close(self) -> None:
+        """Close the connections that are kept for reuse."""
+        self._view.close()
+
+    async def serve(self, request: Request) -> None:
+        """Take one request to its end."""
+        record = RequestRecord(method=request.head.method.decode("latin-1"), outcome="refused")
+        try:
+            await self._serve(request, record)
+        except OwnAnswer as error:
+            record.code, record.status = error.code, error.status
+            request.refuse(error)
+        except asyncio.CancelledError:
+            record.outcome = "abandoned" if request.gone else "cut"
+            raise
+        except Exception as error:  # the top: one request that fails harms no other
+            self._runtime.telemetry.log.error("request.failed", exc_info=error)
+            record.outcome, record.code, record.status = "failed", "internal", 500
+            if not request.answered:
+                request.refuse(OwnAnswer("internal", "an error inside the proxy; its log says more"))
+        finally:
+            self._runtime.telemetry.request_ended(record)
+
+    async def _serve(self, request: Request, record: RequestRecord) -> None:
+        if self.draining:
+            raise OwnAnswer("draining", "the proxy is shutting down", retry_after_s=2)
+        view, head = self._current_view(), request.head
+        route = view.router.match(head.target, head.get(b"host"))
+        upstream = route.upstream
+        record.upstream, record.provider_id = upstream.name, upstream.provider_id
+        upgrade = _wants_websocket(request)
+        if upgrade:
+            _check_websocket(request, upstream)
+        message = request_bytes(head, route.target, upstream.url.authority.encode(), own=OWN_HEADERS, upgrade=upgrade)
+        if upgrade or counted(upstream, record.method, route.path):
+            record.counted = True
+            queue = view.settings.queue
+            with self._budget.share(limit=queue.body_limit, budget=queue.body_budget) as share:
+                await Turn(self._runtime, view, request, route, message, record, upgrade=upgrade).run(share)
+        else:
+            passage = Passage(request, message, view.pool(upstream), Flow(), self._runtime.clock, tunnel_idle_s=None)
+            sending = passage.send(passage.relay) if request.complete else passage.stream(passage.relay)
+            await carry(sending, passage, record)
+
+    def _current_view(self) -> View:
+        if self._view.settings is not self._runtime.settings:
+            self._view = View(self._runtime, self._view)
+        return self._view
+
+
+def _wants_websocket(request: Request) -> bool:
+    head = request.head
+    upgrade = head.get(b"upgrade")
+    return (
+        upgrade is not None
+        and upgrade.lower() == b"websocket"
+        and head.method == b"GET"
+        and head.minor == 1
+        and b"upgrade" in connection_options(head.names, head.fields)
+    )
+
+
+def _check_websocket(request: Request, upstream: Upstream) -> None:
+    """OwnAnswer where sockets are refused, so that the client falls back to plain HTTP (spec §10)."""
+    beta = request.head.get(b"openai-beta") or b""
+    many_answers = beta.lower().startswith(b"responses_websockets")
+    if upstream.websocket == "refuse" or (many_answers and upstream.websocket != "tunnel"):
+        raise OwnAnswer("websocket_refused", f"upstream {upstream.name} takes no WebSocket here; use plain HTTP")

@@ -1,0 +1,171 @@
+# Reading what an answer to a counted request says about limits, while it passes (spec §7.1, §7.5, §7.6).
+#
+# Rule 1: what is passed on is never changed; a bounded copy of an error's body is read beside it.
+# Rule 2: an answer is judged once: when its body is whole, when enough of it is here, when it hangs, or when it is cut.
+# Rule 3: an answer that may be absorbed is held back until it is judged; nothing of it has reached the client then.
+
+import asyncio
+
+from proxy.core.model import Kind, Slot
+from proxy.errors import BadMessage
+from proxy.ratelimits import classify, decoded, exhausted_ms
+from proxy.ratelimits.rules import STATUSES
+from proxy.service.admission import Admission
+from proxy.service.clock import Clock
+from proxy.wire.body import Chunked
+from proxy.wire.exchange import Exchange
+from proxy.wire.head import CHUNKED, ResponseHead, text_fields
+from proxy.wire.relay import Relay
+
+COPY_MAX = 64 * 1024  # spec §7.1
+HANGING_S = 1.0  # an error whose body does not come is judged by its head after this long
+ABSORBED = frozenset({Kind.CONCURRENCY, Kind.RATE, Kind.OVERLOAD})  # spec §7.5
+
+
+class Judge:
+    """The sink of a counted request's exchange, in front of its relay. `absorb`: whether a refusal may be held back and
+    answered by another try; afterwards `absorbed` says whether it was."""
+
+    def __init__(
+        self, relay: Relay, admission: Admission, slot: Slot, *, preset: str | None, absorb: bool, clock: Clock
+    ) -> None:
+        self.absorbed = False
+        self._exchange: Exchange | None = None
+        self._relay = relay
+        self._admission = admission
+        self._slot = slot
+        self._preset = preset
+        self._clock = clock
+        self._holding = absorb
+        self._head: ResponseHead | None = None  # of the answer to judge
+        self._kept: ResponseHead | None = None  # of the answer that was absorbed
+        self._length = 0
+        self._copy: list[bytes] = []
+        self._size = 0
+        self._whole = False
+        self._timer: asyncio.TimerHandle | None = None
+
+    def attach(self, exchange: Exchange) -> None:
+        """The exchange whose sink this is; another one if the request is sent again."""
+        self._exchange = exchange
+
+    # --- Sink ---
+
+    def interim(self, head: ResponseHead) -> None:
+        self._relay.interim(head)
+
+    def begin(self, head: ResponseHead, length: int) -> None:
+        if head.status not in STATUSES:
+            self._accept(head, length)
+            return
+        self._head, self._length = head, length
+        self._timer = asyncio.get_running_loop().call_later(HANGING_S, self.judge)
+        if not self._holding:
+            self._relay.begin(head, length)
+
+    def switch(self, head: ResponseHead) -> None:
+        self._admission.answered(self._slot)
+        self._pass_by()
+        self._relay.switch(head)
+
+    def data(self, data: bytes) -> None:
+        self._copy.append(data)
+        self._size += len(data)
+        if not self._holding:
+            self._relay.data(data)
+        if self._size >= COPY_MAX:
+            self.judge()
+
+    def end(self) -> None:
+        self._whole = True
+        self.judge()
+        if not self.absorbed:
+            self._relay.end()
+
+    # --- judging ---
+
+    def judge(self) -> None:
+        """Classify what is here and act on it, once; does nothing where there is nothing to judge."""
+        head = self._head
+        kind = self._tell()
+        if head is None or kind is None:
+            return
+        self.absorbed = self._holding and kind in ABSORBED
+        if not self.absorbed:
+            self._let_pass(head)
+            return
+        self._kept = head
+        if not self._whole and self._exchange is not None:
+            self._exchange.close()
+
+    def close(self) -> None:
+        """The exchange has ended: a cut answer still says what its beginning says."""
+        self._tell()
+
+    def _tell(self) -> str | None:
+        """Tell the queue what the answer says; its kind, or None if that was done or nothing came."""
+        head, self._head = self._head, None
+        if self._timer is not None:
+            self._timer.cancel()
+        if head is None:
+            return None
+        verdict = classify(
+            head.status,
+            text_fields(head.fields),
+            self._body(head),
+            preset=self._preset,
+            now=self._clock.wall_ms() / 1000,
+        )
+        if verdict.kind == Kind.NONE:
+            self._admission.answered(self._slot)
+        else:
+            self._admission.rate_limited(
+                self._slot, status=head.status, kind=verdict.kind, retry_after_ms=verdict.retry_after_ms
+            )
+        return verdict.kind
+
+    def hand_over(self) -> None:
+        """There is no other try: the client gets the answer that was absorbed."""
+        self.absorbed = False
+        if self._kept is not None:
+            self._let_pass(self._kept)
+        if self._whole:
+            self._relay.end()
+        else:
+            self._relay.cut()
+
+    # --- inside ---
+
+    def _accept(self, head: ResponseHead, length: int) -> None:
+        self._admission.answered(self._slot)
+        wait_ms = exhausted_ms(text_fields(head.fields), now=self._clock.wall_ms() / 1000)
+        if wait_ms is not None:
+            self._admission.exhausted(wait_ms / 1000)
+        self._pass_by()
+        self._relay.begin(head, length)
+
+    def _pass_by(self) -> None:
+        if self._exchange is not None:
+            self._exchange.sink = self._relay
+
+    def _let_pass(self, head: ResponseHead) -> None:
+        if self._holding:
+            self._holding = False
+            self._relay.begin(head, self._length)
+            for data in self._copy:
+                self._relay.data(data)
+        self._copy = []
+        if not self._whole:
+            self._pass_by()
+
+    def _body(self, head: ResponseHead) -> bytes:
+        raw = b"".join(self._copy)
+        if self._length == CHUNKED:
+            payload: list[bytes] = []
+            try:
+                Chunked(payload).feed(raw)
+            except BadMessage:
+                return b""
+            raw = b"".join(payload)
+        encoding = head.get(b"content-encoding") or b""
+        return decoded(raw[:COPY_MAX], encoding.decode("latin-1"))

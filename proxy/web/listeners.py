@@ -1,0 +1,128 @@
+# Sockets to listen on: opened by us, or handed down by a service manager.
+
+import os
+import socket
+import stat
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from proxy.config import Address
+from proxy.errors import SlotgateError
+
+BACKLOG = 4096  # connections that wait to be accepted; the kernel caps it at net.core.somaxconn
+UNIX_MODE = 0o600  # spec §3.1
+
+
+class ListenError(SlotgateError):
+    """An address cannot be listened on; the message says which, and why."""
+
+
+def open_sockets(address: Address) -> list[socket.socket]:
+    """Listening sockets for `address`: one, or for a name one per address that it has."""
+    if address.kind == "unix":
+        return [_open_unix(address)]
+    try:
+        infos = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except OSError as error:
+        raise ListenError(f"cannot listen on {address}: {error.strerror}") from error
+    opened: list[socket.socket] = []
+    try:
+        for family, kind, protocol, _, place in dict.fromkeys(infos):
+            sock = socket.socket(family, kind, protocol)
+            opened.append(sock)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            sock.setblocking(False)
+            sock.bind(place)
+            sock.listen(BACKLOG)
+    except OSError as error:
+        for sock in opened:
+            sock.close()
+        raise ListenError(f"cannot listen on {address}: {error.strerror}") from error
+    return opened
+
+
+class Sockets:
+    """All listening sockets of the process. `inherited` are those that a service manager opened, by name."""
+
+    def __init__(self, inherited: Mapping[str, list[int]]) -> None:
+        self._inherited = inherited
+        self._open: list[socket.socket] = []
+        self._names: dict[int, str] = {}
+
+    def of(self, name: str, addresses: Sequence[Address]) -> list[socket.socket]:
+        """The sockets handed down under `name`, or else new ones for `addresses`."""
+        fds = self._inherited.get(name)
+        if fds:
+            found = [socket.socket(fileno=fd) for fd in fds]
+            for sock in found:
+                sock.setblocking(False)
+                self._names[sock.fileno()] = name_of(sock)
+        else:
+            found = []
+            for address in addresses:
+                opened = open_sockets(address)
+                found += opened
+                self._open += opened
+                for sock in opened:
+                    self._names[sock.fileno()] = name_of(sock)
+        return found
+
+    def name(self, sock: socket.socket) -> str:
+        """The address of one of ours, as in the configuration file."""
+        return self._names[sock.fileno()]
+
+    def close(self) -> None:
+        """Close what we opened; the files of unix sockets go too, those of inherited sockets stay."""
+        close_sockets(self._open)
+
+
+def name_of(sock: socket.socket) -> str:
+    """The address as in the configuration file: host:port, [host]:port or unix:/path."""
+    place = sock.getsockname()
+    if sock.family == socket.AF_UNIX:
+        return f"unix:{place}"
+    host, port = place[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def close_sockets(sockets: list[socket.socket]) -> None:
+    """Close them; files of unix sockets that we made go too."""
+    for sock in sockets:
+        path = None
+        with suppress(OSError):  # a server has closed it
+            path = sock.getsockname() if sock.family == socket.AF_UNIX else None
+        sock.close()
+        if path:
+            with suppress(OSError):
+                os.unlink(path)
+
+
+def _open_unix(address: Address) -> socket.socket:
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    sock.setblocking(False)
+    try:
+        _remove_dead(address.path)
+        before = os.umask(0o777 & ~UNIX_MODE)  # so that it is never open to others, not even for a moment
+        try:
+            sock.bind(address.path)
+        finally:
+            os.umask(before)
+        sock.listen(BACKLOG)
+    except OSError as error:
+        sock.close()
+        raise ListenError(f"cannot listen on {address}: {error.strerror}") from error
+    return sock
+
+
+def _remove_dead(path: str) -> None:
+    """Remove the socket file of a process that is gone; one that answers, or another kind of file, stays."""
+    with suppress(FileNotFoundError):
+        if not stat.S_ISSOCK(os.stat(path).st_mode):
+            return
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            try:
+                probe.connect(path)
+            except ConnectionRefusedError:
+                os.unlink(path)

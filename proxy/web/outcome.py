@@ -1,0 +1,61 @@
+# How a passage ended, for the client and for the record.
+
+import asyncio
+from collections.abc import Awaitable
+
+from proxy.errors import ConnectFailed, ConnectTimedOut, OwnAnswer, WireError
+from proxy.service.telemetry import RequestRecord
+from proxy.web.passage import Aborted, Passage
+
+
+async def carry(sending: Awaitable[None], passage: Passage, record: RequestRecord) -> None:
+    """Await `sending`, which is `passage`'s. What goes wrong becomes a cut if the answer has begun, an OwnAnswer if it
+    has not; a client's leaving stays a cancellation."""
+    try:
+        await sending
+        record.outcome = "completed"
+    except WireError as error:
+        _show(passage.aborted or error, passage, record)
+    except asyncio.CancelledError:
+        if passage.aborted is None:
+            raise
+        _show(passage.aborted, passage, record)
+    finally:
+        note(passage, record)
+
+
+def note(passage: Passage, record: RequestRecord) -> None:
+    """Write down what has passed so far."""
+    relay = passage.relay
+    record.status = relay.status
+    record.bytes = passage.meter.bytes
+    if relay.began_at is not None and passage.sent_at is not None:
+        record.first_byte_ms = round((relay.began_at - passage.sent_at) * 1000)
+
+
+def _show(error: WireError, passage: Passage, record: RequestRecord) -> None:
+    aborted = isinstance(error, Aborted)
+    record.outcome = "reclaimed" if aborted else "failed"
+    if passage.relay.status is None:
+        raise _answer(error, record)
+    if not aborted:
+        record.outcome = "cut"
+    passage.relay.cut(at_once=aborted)
+
+
+def _answer(error: WireError, record: RequestRecord) -> OwnAnswer:
+    upstream = f"upstream {record.upstream} ({record.provider_id})"
+    if isinstance(error, Aborted):
+        return OwnAnswer("reclaimed", f"{upstream}: the slot was reclaimed, {_REASONS[error.why]}")
+    if isinstance(error, ConnectTimedOut):
+        return OwnAnswer("upstream_timeout", f"{upstream}: {error}")
+    if isinstance(error, ConnectFailed):
+        return OwnAnswer("upstream_unreachable", f"{upstream}: {error}")
+    return OwnAnswer("upstream_bad_response", f"{upstream}: {error}")
+
+
+_REASONS = {
+    "silent": "since no byte has moved for slot_timeout",
+    "max_hold": "since it was held for max_hold",
+    "operator": "by an operator",
+}

@@ -1,0 +1,169 @@
+# One request under way to its upstream and its answer on the way back: what can happen to it, from every side.
+#
+# Rule 1: the upstream's connection is closed before the slot is given back.
+# Rule 2: a request is sent once; once more only if a kept connection was closed before it answered with a single byte,
+#         and then on a fresh one (spec §10).
+# Rule 3: a client that leaves after the final event has got what it wanted: its upstream may end in peace for a moment.
+
+import asyncio
+from collections.abc import Callable
+
+from proxy.core.model import Phase, Slot
+from proxy.errors import StaleConnection, WireError
+from proxy.service.clock import Clock
+from proxy.wire.client import Request
+from proxy.wire.exchange import Exchange, Sink
+from proxy.wire.relay import Meter, Relay
+from proxy.wire.upstream import Pool, UpstreamConnection
+
+LAST_WORDS_S = 1.0  # spec §6.3: how long the upstream's end is read after an early close
+
+
+class Flow:
+    """Counts the bytes of a request that takes no slot."""
+
+    __slots__ = ("bytes", "last_byte_at", "phase")
+
+    def __init__(self) -> None:
+        self.phase = Phase.CONNECTING
+        self.bytes = 0
+        self.last_byte_at = 0.0
+
+
+class Aborted(WireError):  # noqa: N818 - it names what happened
+    """The passage was ended from outside; `why` as the scheduler says it."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+class Passage:
+    """Made when the request may go. `meter` is its slot, or a Flow. It is the slot's Holder."""
+
+    def __init__(
+        self, request: Request, head: bytes, pool: Pool, meter: Meter, clock: Clock, *, tunnel_idle_s: float | None
+    ) -> None:
+        self.relay = Relay(request, meter, clock.now)
+        self.exchange: Exchange | None = None
+        self.aborted: Aborted | None = None
+        self.sent_at: float | None = None
+        self._request = request
+        self._head = head
+        self._pool = pool
+        self.meter = meter
+        self._clock = clock
+        self._tunnel_idle_s = tunnel_idle_s
+        self._moved = 0
+        self._stuck = False
+        self._task = request.task
+
+    def __repr__(self) -> str:
+        return f"<Passage {self._request} {self.relay}>"
+
+    # --- sending ---
+
+    async def send(
+        self, sink: Sink, *, upgrade: bool = False, started: Callable[[Exchange], None] | None = None
+    ) -> None:
+        """Send the request, whose body is in its pieces, and take the answer to its end. `started` hears of each
+        exchange. Raises what Exchange.ended raises, and ConnectFailed."""
+        connection = self._pool.take()
+        message = b"".join((self._head, *self._request.pieces))
+        while True:
+            if connection is None:
+                connection = await self._pool.dial()
+            exchange = self._begin(connection, sink, upgrade=upgrade)
+            if started is not None:
+                started(exchange)
+            exchange.send(message)
+            exchange.request_sent = True
+            try:
+                await self._end(exchange)
+            except StaleConnection:
+                connection = None
+            else:
+                return
+
+    async def stream(self, sink: Sink) -> None:
+        """Send the request while its body is still coming, on a fresh connection, since it could not be sent twice."""
+        exchange = self._begin(await self._pool.dial(), sink)
+        request = self._request
+
+        def pass_on(data: bytes) -> None:
+            exchange.send(data)
+            exchange.request_sent = request.complete
+
+        exchange.on_writable = lambda ready: request.go_on() if ready else request.hold()
+        exchange.send(self._head)
+        request.stream_to(pass_on)
+        exchange.request_sent = request.complete
+        await self._end(exchange)
+
+    def _begin(self, connection: UpstreamConnection, sink: Sink, *, upgrade: bool = False) -> Exchange:
+        request = self._request
+        exchange = self.exchange = Exchange(self._pool, connection, request.head.method, sink, upgrade=upgrade)
+        exchange.on_switch = self._open_tunnel
+        self.sent_at = self.meter.last_byte_at = self._clock.now()
+        self.meter.phase = Phase.WAITING
+        request.on_gone = self._client_left
+        request.on_writable = lambda ready: connection.resume() if ready else connection.pause()
+        return exchange
+
+    async def _end(self, exchange: Exchange) -> None:
+        try:
+            await exchange.ended
+        finally:
+            exchange.close()
+            self._request.on_gone = self._request.on_writable = None
+
+    def _open_tunnel(self) -> None:
+        exchange, meter = self.exchange, self.meter
+        assert exchange is not None
+        client = self._request.connection
+
+        def pass_on(data: bytes) -> None:
+            meter.last_byte_at = self._clock.now()
+            exchange.send(data)
+
+        exchange.on_writable = lambda ready: client.resume() if ready else client.pause()
+        client.open_tunnel(pass_on)
+
+    # --- from outside ---
+
+    def _client_left(self) -> None:
+        exchange = self.exchange
+        if exchange is None or not (self.relay.looks_finished() or exchange.switched):
+            if self._task is not None:
+                self._task.cancel()
+        elif exchange.switched:
+            exchange.close()
+        else:
+            asyncio.get_running_loop().call_later(LAST_WORDS_S, exchange.close)
+
+    def abort(self, why: str) -> None:
+        """The slot was reclaimed."""
+        self.aborted = Aborted(why)
+        if self.exchange is not None:
+            self.exchange.close(self.aborted)
+        elif self._task is not None:
+            self._task.cancel()
+
+    def measure(self, slot: Slot, now: float) -> None:
+        """Progress is a byte that moved on: from the upstream, or out of what waits for either side. What the upstream
+        sends to a client that does not read is none."""
+        exchange = self.exchange
+        if exchange is None:
+            return
+        if exchange.switched:
+            slot.progress_at = now  # an idle tunnel is not stuck; tunnel_idle says what is too idle
+            if self._tunnel_idle_s is not None and now - slot.last_byte_at >= self._tunnel_idle_s:
+                exchange.close()
+            return
+        waiting = self._request.connection.unsent() + exchange.connection.unsent()
+        moved = slot.bytes - waiting
+        if moved != self._moved and (waiting or self._stuck):
+            slot.progress_at = now
+        elif not waiting:
+            slot.progress_at = max(slot.progress_at, slot.last_byte_at)
+        self._moved, self._stuck = moved, waiting > 0

@@ -1,0 +1,191 @@
+# The process: sockets, signals, and the order in which things begin and end.
+#
+# Rule 1: ready is said when every listener accepts, and taken back first when the end begins.
+# Rule 2: SIGTERM drains: no new connection; what runs may finish within the grace, waiters may still be granted; then
+#         waiters are told, and the rest is cut. A second signal cuts at once. The state is stored in either case.
+# Rule 3: the signs of life for systemd come from the loop that serves: a loop that hangs gives none.
+
+import asyncio
+import logging
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping
+
+from aiohttp import web
+
+from proxy.config import Settings
+from proxy.errors import ConfigErrors, StoreError
+from proxy.service import systemd
+from proxy.service.clock import Clock
+from proxy.service.library_log import LibraryLog
+from proxy.service.log import Log
+from proxy.service.runtime import Runtime
+from proxy.service.telemetry import Telemetry
+from proxy.service.watch import watch_config, watch_slots
+from proxy.store import open_store
+from proxy.web.admin import admin_app
+from proxy.web.clients import ClientListener
+from proxy.web.forward import Forwarder
+from proxy.web.greeting import greeting
+from proxy.web.listeners import ListenError, Sockets
+
+OK, FAILED, BAD_CONFIG = 0, 1, 78  # 78: EX_CONFIG of sysexits.h
+LAST_WORDS_S = 0.5  # how long refusals may take to leave after the grace
+POLL_S = 0.05  # how often a drain looks whether everything has ended
+
+
+def serve(load: Callable[[], Settings], settings: Settings) -> int:
+    """Run until a signal ends it; the exit status. `load` loads the configuration again, for reloads."""
+    try:
+        import uvloop
+    except ImportError:  # no build for this machine: asyncio's own loop does the same, slower
+        factory: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
+    else:
+        factory = uvloop.new_event_loop
+    with asyncio.Runner(loop_factory=factory) as runner:
+        return runner.run(_run(load, settings, os.environ))
+
+
+async def _run(load: Callable[[], Settings], settings: Settings, env: Mapping[str, str]) -> int:
+    clock = Clock(asyncio.get_running_loop().time)
+    log = Log(settings.log, wall_ms=clock.wall_ms)
+    library_log = LibraryLog(log)
+    logging.getLogger().addHandler(library_log)
+    runtime = Runtime(
+        settings,
+        load=load,
+        store=open_store(settings.state.kind, settings.state.target),
+        telemetry=lambda runtime: Telemetry(
+            clock=clock, snapshots=runtime.snapshots, log=log, history=runtime.keep_events
+        ),
+        clock=clock,
+        chance=random.Random(),  # noqa: S311 - jitter is no secret
+    )
+    sockets = Sockets(systemd.inherited(env, os.getpid()))
+    try:
+        await runtime.start()
+        return await Process(runtime, sockets, env).run()
+    except (StoreError, ListenError) as error:
+        print(f"slotgate: {error}", file=sys.stderr)
+        return FAILED
+    except ConfigErrors as error:
+        print(error, file=sys.stderr)
+        return BAD_CONFIG
+    finally:
+        await runtime.close()
+        sockets.close()
+        logging.getLogger().removeHandler(library_log)
+        log.close()
+
+
+class Process:
+    """A runtime with its listeners, from ready to drained."""
+
+    def __init__(self, runtime: Runtime, sockets: Sockets, env: Mapping[str, str]) -> None:
+        self._runtime = runtime
+        self._sockets = sockets
+        self._env = env
+        self._log = runtime.telemetry.log
+        self._forwarder = Forwarder(runtime)
+        self._clients = ClientListener(self._forwarder.serve, runtime.settings.client_header_timeout_s)
+        self._admin: web.AppRunner | None = None
+        self._signals = 0
+        self._ending = asyncio.Event()
+        self._cutting = asyncio.Event()
+
+    async def run(self) -> int:
+        """Serve until a signal; OK once everything has ended."""
+        await self._open()
+        self._catch_signals()
+        for watch in (watch_slots, watch_config):
+            self._runtime.tasks.start(watch.__name__, watch(self._runtime))
+        self._runtime.tasks.start("signs of life", self._live())
+        self._runtime.ready = True
+        systemd.notify(systemd.READY, self._env)
+        self._greet()
+        await self._ending.wait()
+        await self._drain()
+        return OK
+
+    async def _open(self) -> None:
+        settings, runtime = self._runtime.settings, self._runtime
+        clients = self._sockets.of("clients", settings.listen)
+        if settings.admin.listen is not None:
+            self._admin = web.AppRunner(admin_app(runtime), access_log=None, shutdown_timeout=1.0)
+            await self._admin.setup()
+            for sock in self._sockets.of("admin", (settings.admin.listen,)):
+                await web.SockSite(self._admin, sock).start()
+        await self._clients.open(clients)
+        runtime.listening = [self._sockets.name(sock) for sock in clients]
+
+    def _greet(self) -> None:
+        settings = self._runtime.settings
+        admin = None if settings.admin.listen is None else str(settings.admin.listen)
+        print(greeting(self._runtime.listening, admin, list(settings.upstreams)), flush=True)
+        self._log.info("proxy.started", listen=self._runtime.listening, admin=admin, store=self._runtime.store.kind)
+        if self._runtime.store.damaged is not None:
+            self._log.error("state.damaged", set_aside=str(self._runtime.store.damaged), why=self._runtime.store.damage)
+
+    def _catch_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._end, number)
+        loop.add_signal_handler(signal.SIGHUP, lambda: self._runtime.tasks.start("reload", self._reload()))
+
+    def _end(self, number: signal.Signals) -> None:
+        self._signals += 1
+        self._log.info("proxy.stopping", signal=number.name, at_once=self._signals > 1)
+        (self._ending if self._signals == 1 else self._cutting).set()
+
+    async def _reload(self) -> None:
+        systemd.notify(systemd.reloading(time.monotonic_ns()), self._env)
+        try:
+            await self._runtime.reload()
+        except ConfigErrors:
+            pass  # reported by the runtime; the old configuration stays in force
+        finally:
+            systemd.notify(systemd.READY, self._env)
+
+    async def _live(self) -> None:
+        interval_s = systemd.watchdog_interval_s(self._env, os.getpid())
+        while interval_s is not None:
+            systemd.notify(systemd.ALIVE, self._env)
+            await asyncio.sleep(interval_s)
+
+    async def _drain(self) -> None:
+        runtime, clients = self._runtime, self._clients
+        runtime.ready = False
+        self._forwarder.draining = True
+        systemd.notify(systemd.STOPPING, self._env)
+        clients.stop_accepting()
+        await self._quiet_within(runtime.settings.shutdown.grace_s)
+        for admission in runtime.admissions.values():
+            admission.apply(admission.scheduler.drop_all("draining"))
+        if not self._cutting.is_set():
+            await asyncio.sleep(0)  # the refused tasks write their answers
+            await self._flushed_within(LAST_WORDS_S)
+        running = len(clients.serving())
+        clients.cut_all()
+        await self._quiet_within(LAST_WORDS_S, cut=True)
+        clients.close()
+        self._forwarder.close()
+        if self._admin is not None:
+            await self._admin.cleanup()
+        self._log.info("proxy.stopped", cut=running)
+
+    async def _quiet_within(self, limit_s: float, *, cut: bool = False) -> None:
+        """Wait until nothing is served, the time is over, or a second signal says that it is."""
+        end_at = self._runtime.clock.now() + limit_s
+        while self._clients.serving() and self._runtime.clock.now() < end_at:
+            if self._cutting.is_set() and not cut:
+                return
+            await asyncio.sleep(POLL_S)
+
+    async def _flushed_within(self, limit_s: float) -> None:
+        """Give answers that are written a moment to leave."""
+        end_at = self._runtime.clock.now() + limit_s
+        while any(c.unsent() for c in self._clients.connections) and self._runtime.clock.now() < end_at:
+            await asyncio.sleep(POLL_S)

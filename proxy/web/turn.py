@@ -1,0 +1,148 @@
+# A counted request: its body read, its place in the queue, its slot, its answer, and perhaps another try.
+#
+# Rule 1: the body is read whole before the request queues: a slow sender takes no slot, and a client that leaves is
+#         noticed, since nothing of it is left unread.
+# Rule 2: a slot is given back in `finally`, after its upstream connection is closed.
+
+import asyncio
+from collections.abc import Awaitable
+
+from proxy.core.model import Slot, Ticket
+from proxy.errors import OwnAnswer
+from proxy.service.gate import CREDENTIALS
+from proxy.service.runtime import Runtime
+from proxy.service.telemetry import RequestRecord
+from proxy.web.budget import Share
+from proxy.web.identity import Identity
+from proxy.web.judge import Judge
+from proxy.web.outcome import carry, note
+from proxy.web.passage import Passage
+from proxy.web.patience import Patience, needs_interim
+from proxy.web.routing import Route
+from proxy.web.view import View
+from proxy.wire.body import dechunked
+from proxy.wire.client import Request
+from proxy.wire.head import CHUNKED
+
+
+class Turn:
+    """One counted request; `run` takes it to its end."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        view: View,
+        request: Request,
+        route: Route,
+        message: bytes,
+        record: RequestRecord,
+        *,
+        upgrade: bool,
+    ) -> None:
+        self._runtime = runtime
+        self._view = view
+        self._request = request
+        self._route = route
+        self._message = message
+        self._record = record
+        self._upgrade = upgrade
+        self._admission = runtime.admission(route.upstream.provider_id)
+        self._arrived_ms = runtime.clock.wall_ms()
+
+    def __repr__(self) -> str:
+        return f"<Turn of {self._request} at {self._admission.provider_id}>"
+
+    async def run(self, share: Share) -> None:
+        """Read, queue, send. OwnAnswer if the client is to be told no."""
+        share.check_length(self._request.length)
+        self._admission.check_room()
+        await self._request.read_body(share.add)
+        identity = self._identify()
+        clock, turns = self._runtime.clock, self._runtime.turns
+        opened = turns.begin(
+            self._admission.provider_id,
+            identity.conversation,
+            identity.turn,
+            stated_ms=identity.prompt_started_at,
+            now=clock.now(),
+            now_ms=self._arrived_ms,
+        )
+        try:
+            ticket = Ticket(
+                id=self._runtime.next_ticket_id(),
+                workspace=identity.workspace,
+                conversation=identity.conversation,
+                prompt_started_at=opened.started_at,
+                path=self._route.path,
+            )
+            await self._queue(ticket, share)
+        finally:
+            turns.end(opened, clock.now())
+
+    def _identify(self) -> Identity:
+        identity = self._view.reader.read(
+            self._request.head.fields, self._payload, self._route.workspace, self._arrived_ms
+        )
+        self._record.workspace, self._record.conversation = identity.workspace, identity.conversation
+        for fact in identity.bad:
+            self._runtime.telemetry.unreadable(fact)
+        return identity
+
+    def _payload(self) -> bytes:
+        raw = b"".join(self._request.pieces)
+        return dechunked(raw) if self._request.length == CHUNKED else raw
+
+    async def _queue(self, ticket: Ticket, share: Share) -> None:
+        admission = self._admission
+        credentials = {
+            name.decode(): value.decode("latin-1")
+            for name, (_, value) in zip(self._request.head.names, self._request.head.fields, strict=True)
+            if name in CREDENTIALS
+        }
+        tries = admission.scheduler.policy.absorb
+        slot = await self._wait(admission.acquire(ticket, credentials))
+        while True:
+            share.close()  # what goes upstream waits no more
+            judge, passage = await self._go(slot, absorb=tries > 0)
+            if not judge.absorbed:
+                return
+            tries -= 1
+            try:
+                slot = await self._wait(admission.acquire_again(slot, credentials))
+            except OwnAnswer:
+                judge.hand_over()  # the last answer is what the client sees
+                note(passage, self._record)
+                return
+
+    async def _wait(self, acquiring: Awaitable[Slot]) -> Slot:
+        clock = self._runtime.clock
+        patience = Patience(self._request, asyncio.get_running_loop())
+        if needs_interim(self._request, self._view.settings.queue.keepalive):
+            patience.start()
+        began_at = clock.now()
+        try:
+            return await acquiring
+        finally:
+            patience.stop()
+            self._record.waited_ms += round((clock.now() - began_at) * 1000)
+
+    async def _go(self, slot: Slot, *, absorb: bool) -> tuple[Judge, Passage]:
+        upstream, admission, clock = self._route.upstream, self._admission, self._runtime.clock
+        passage = Passage(
+            self._request,
+            self._message,
+            self._view.pool(upstream),
+            slot,
+            clock,
+            tunnel_idle_s=upstream.tunnel_idle_s,
+        )
+        judge = Judge(passage.relay, admission, slot, preset=upstream.preset, absorb=absorb, clock=clock)
+        admission.hold(slot, passage)
+        try:
+            await carry(passage.send(judge, upgrade=self._upgrade, started=judge.attach), passage, self._record)
+        finally:
+            judge.close()
+            self._record.held_ms += round((clock.now() - slot.granted_at) * 1000)
+            if not judge.absorbed:
+                admission.release(slot, reached=passage.sent_at is not None)
+        return judge, passage

@@ -1,0 +1,48 @@
+# What one configuration means for requests: routes, readers of identity, and the pools of the upstreams.
+
+import asyncio
+
+from proxy.config import Settings, Upstream
+from proxy.service.runtime import Runtime
+from proxy.web.identity import Reader
+from proxy.web.routing import Router
+from proxy.wire.upstream import Pool
+
+
+class View:
+    """Made for each configuration; takes over those pools of the one `before` whose upstream has not changed."""
+
+    def __init__(self, runtime: Runtime, before: "View | None") -> None:
+        self.settings: Settings = runtime.settings
+        self.router = Router(self.settings)
+        self.reader = Reader(self.settings.identity)
+        self._pools: dict[str, tuple[Upstream, Pool]] = {}
+        old = {} if before is None else before._pools
+        for name, upstream in self.settings.upstreams.items():
+            kept = old.get(name)
+            if kept is not None and kept[0] == upstream:
+                self._pools[name] = old.pop(name)
+                continue
+            self._pools[name] = (
+                upstream,
+                Pool(
+                    upstream.url,
+                    tls=runtime.tls.get(name),
+                    connect_timeout_s=upstream.connect_timeout_s,
+                    reuse=upstream.reuse,
+                    loop=asyncio.get_running_loop(),
+                ),
+            )
+        for _, pool in old.values():
+            pool.close()
+
+    def __repr__(self) -> str:
+        return f"<View of {len(self._pools)} upstreams>"
+
+    def pool(self, upstream: Upstream) -> Pool:
+        """The connections of one of this configuration's upstreams."""
+        return self._pools[upstream.name][1]
+
+    def close(self) -> None:
+        for _, pool in self._pools.values():
+            pool.close()
