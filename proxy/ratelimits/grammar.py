@@ -48,18 +48,20 @@ _HTTP_DATES = (  # RFC 9110 5.6.7: the preferred form, then the two that must st
     re.compile(rf"{_DAY3} {_MONTH} (?P<d>[0-9]{{2}}| [0-9]) {_TIME} (?P<y>[0-9]{{4}})"),
 )
 
+_LOOSE = re.IGNORECASE | re.ASCII  # without ASCII, "s" would also be the long s of old prints
+
 # Prose: "try again in 6m0s", "Please retry after 26 seconds", "wait 1 minute and 5 seconds".
 _PROSE_DURATION = re.compile(
     r"\b(?:(?:try|retry|retrying|resets?|available)(?: again)?(?: (?:your|the) request)? (?:in|after)|wait(?: for)?)"
     r" (?:about |approximately |at least |another )?"
     rf"(?P<wait>{_NUMBER} ?(?:{_WORDY_UNITS})(?:(?:,| and|,? )? ?{_NUMBER} ?(?:{_WORDY_UNITS}))*)(?![a-z0-9])",
-    re.IGNORECASE,
+    _LOOSE,
 )
 _PROSE_STAMP = rf"{_ISO_DAY}(?:T| at | ){_CLOCK}(?: ?{_ZONE})?"
 _PROSE_STAMPS = (  # what stands before the stamp, and what a stamp without a zone means there
-    (re.compile(rf"limit will reset at {_PROSE_STAMP}", re.IGNORECASE), "+08:00"),  # Z.ai: Beijing time
+    (re.compile(rf"limit will reset at {_PROSE_STAMP}", _LOOSE), "+08:00"),  # Z.ai: Beijing time
     (re.compile(rf"将在 ?{_PROSE_STAMP}"), "+08:00"),  # Z.ai, in Chinese
-    (re.compile(rf"(?:resets?|access|again|available|until)(?: at| on| after)?:? {_PROSE_STAMP}", re.IGNORECASE), "Z"),
+    (re.compile(rf"(?:resets?|access|again|available|until)(?: at| on| after)?:? {_PROSE_STAMP}", _LOOSE), "Z"),
 )
 
 

@@ -125,6 +125,7 @@ def test_milliseconds_that_are_no_positive_number_leave_the_word_to_retry_after(
         ("Try again in 5 moments", None),
         ("We waited 5 seconds", None),
         ("retry in １２ seconds", None),
+        ("retry in 12 ſ", None),
         ("wait " + "9" * 4000 + " seconds", None),
     ],
 )
