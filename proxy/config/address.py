@@ -56,9 +56,11 @@ def parse_address(text: str) -> Address:
 
 def split_host_port(text: str) -> tuple[str, int | None]:
     """Host (IPv6 without brackets) and port of `host`, `host:port` or `[ipv6]:port`; ValueError says what is wrong."""
+    if text.count(":") > 1 and not text.startswith("["):
+        raise ValueError("an IPv6 address needs brackets")
     found = _HOST_PORT.fullmatch(text)
     if not found:
-        raise ValueError("an IPv6 address needs brackets" if text.count(":") > 1 else "not host:port")
+        raise ValueError("not host:port")
     host, port = found[1], found[2]
     if port is not None and not (_PORT.fullmatch(port) and 1 <= int(port) <= 65535):
         raise ValueError("the port is a number from 1 to 65535")

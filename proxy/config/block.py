@@ -40,7 +40,7 @@ class Block:
 
     @property
     def allowed(self) -> str:
-        return f"a mapping with the keys {', '.join(keys_of(self.cls))}"
+        return f"a mapping with the keys {', '.join([*keys_of(self.cls), *self.others])}"
 
     def read(self, value: object, at: Path, report: Report, **given: object) -> Any:
         """The class's instance; `given` are its fields that are no keys."""
@@ -52,8 +52,9 @@ class Block:
             report.wrong(at, value, self.allowed)
             return BAD
         known = (*keys_of(self.cls), *self.others)
-        for unknown in value.keys() - set(known):
-            report.unknown((*at, unknown), known)
+        for name in value:
+            if name not in known:
+                report.unknown((*at, name), known)
         before = len(report.problems)
         read = self._fields(value, at, report)
         if read is None:

@@ -10,9 +10,10 @@ from typing import Any
 
 from .block import Block, keys_of
 from .forms import BAD
+from .leaves import choice
 from .report import COMMAND_LINE, Report, nearest
 from .settings import Provider, Upstream
-from .values import UPSTREAM_NAME
+from .values import UPSTREAM_NAME, URL
 from .yaml_lines import read_yaml
 
 Raw = dict[str, Any]
@@ -73,31 +74,30 @@ def _said(raw: object, report: Report) -> dict[str, Raw]:
         return {}
     said = {}
     for name, entry in raw.items():
-        at = ("upstreams", name)
-        try:
-            UPSTREAM_NAME.parse(name)
-        except ValueError:
-            report.add(at, "found a name that cannot be", f"allowed: {UPSTREAM_NAME.allowed}")
         if isinstance(entry, dict | None):
             said[name] = entry or {}
         elif entry is not BAD:
-            report.wrong(at, entry, _FORM.allowed)
+            report.wrong(("upstreams", name), entry, _FORM.allowed)
     return said
 
 
 def _entry(name: str, said: Raw, builtin: dict[str, Raw], report: Report) -> Entry:
     at = ("upstreams", name)
+    UPSTREAM_NAME.read(name, at, report)
     rules = builtin.get(name, {})
-    preset = said.get("preset") or (name if name in builtin else None)
-    if preset is not None and preset not in builtin:
-        if preset is not BAD:
-            near = nearest(str(preset), builtin).rstrip()
-            report.wrong((*at, "preset"), preset, f"one of {', '.join(builtin)}, or null for none", near)
+    preset = name if rules else None
+    if said.get("preset") is not None:
+        preset = choice(*builtin).read(said["preset"], (*at, "preset"), report)
+    if preset is BAD:
         preset = None
     if preset not in (None, name):
         theirs = {key: value for key, value in builtin[preset].items() if key != "url"}
         rules = theirs | ({"url": rules["url"]} if rules else {})
     raw = {**over(rules, said), "preset": preset}
+    if "url" not in raw:
+        allowed = f"{nearest(name, builtin)}allowed: {URL.allowed}; only a built-in upstream needs none"
+        report.add((*at, "url"), "found nothing", allowed)
+        raw["url"] = BAD
     upstream = _FORM.read(raw, at, report, name=name)
     if upstream is BAD:
         upstream = None

@@ -83,8 +83,7 @@ class Maybe:
 
 @dataclass(frozen=True, slots=True)
 class ListOf:
-    """A list of values of one form, as a tuple or what else `make` gives; null is the empty list. With `bare`, one
-    value needs no list."""
+    """A list of values of one form, as a tuple or what else `make` gives. With `bare`, one value needs no list."""
 
     form: Leaf
     bare: bool = False
@@ -92,7 +91,8 @@ class ListOf:
 
     @property
     def allowed(self) -> str:
-        return f"{self.form.allowed}, or a list of them" if self.bare else f"a list, each item {self.form.allowed}"
+        one = self.form.allowed
+        return f"{one}, or a list of them" if self.bare else f"a list like [a, b], each item {one}"
 
     def read(self, value: object, at: Path, report: Report) -> Any:
         if value is BAD:
@@ -100,8 +100,6 @@ class ListOf:
         if self.bare and not isinstance(value, list):
             one = replace(self.form, allowed=self.allowed).read(value, at, report)
             return BAD if one is BAD else self.make([one])
-        if value is None:
-            return ()
         if not isinstance(value, list):
             report.wrong(at, value, self.allowed)
             return BAD
@@ -156,7 +154,11 @@ class MapOf:
             self.name.read(name, (*at, name), report): self.value.read(item, (*at, name), report)
             for name, item in value.items()
         }
-        return BAD if any(part is BAD for pair in read.items() for part in pair) else read
+        if any(part is BAD for pair in read.items() for part in pair):
+            return BAD
+        if len(read) < len(value):
+            report.add(at, "found a name twice, in different spellings", f"allowed: each of {', '.join(read)} once")
+        return read
 
     def show(self, value: Any) -> object:
         return {name: self.value.show(item) for name, item in value.items()}

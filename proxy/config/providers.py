@@ -63,9 +63,17 @@ def _read(provider_id: str, group: list[Entry], limits: Mapping[str, int | None]
     assert isinstance(provider, Provider)
     if provider.usage is None:
         return provider
-    brought = [entry for entry in group if "url" in (_part(entry.rules).get("usage") or {})]
-    home = owner if "url" in (_part(owner.said).get("usage") or {}) or not brought else brought[-1]
-    return replace(provider, usage=replace(provider.usage, url=urljoin(str(home.raw["url"]), provider.usage.url)))
+    home = _home(group, owner)
+    if home.upstream is None:
+        return provider
+    return replace(provider, usage=replace(provider.usage, url=urljoin(home.raw["url"], provider.usage.url)))
+
+
+def _home(group: list[Entry], owner: Entry) -> Entry:
+    """The upstream that brings usage.url: it is resolved against that one's URL."""
+    if "url" in owner.said.get("usage", {}):
+        return owner
+    return next((entry for entry in reversed(group) if "url" in entry.rules.get("usage", {})), owner)
 
 
 def _part(raw: Raw) -> Raw:

@@ -13,7 +13,8 @@ from proxy.errors import ConfigErrors, Problem
 Path = tuple[str | int, ...]
 
 COMMAND_LINE = "command line"
-_USERINFO = re.compile(r"//[^/\s]*@")
+_USERINFO = re.compile(r"//\S*@")
+_PASSWORD = re.compile(r"password=[^&\s]*")  # as in redis URLs
 _SHOWN = 80  # characters of a wrong value that are shown
 
 
@@ -48,7 +49,9 @@ class Report:
     def clean(self, *paths: Path) -> bool:
         """Whether nothing was found wrong at these keys or below them."""
         bad = [problem.path for problem in self.problems]
-        return not any(path == dotted(at) or path.startswith(f"{dotted(at)}.") for at in paths for path in bad)
+        return not any(
+            path == dotted(at) or path.startswith((f"{dotted(at)}.", f"{dotted(at)}[")) for at in paths for path in bad
+        )
 
     def wrong(self, at: Path, value: object, allowed: str, why: str = "") -> None:
         """A value that cannot stand here."""
@@ -67,6 +70,7 @@ class Report:
 
 def dotted(at: Path) -> str:
     """`upstreams.umans.limit`, `listen[1]`."""
+    at = tuple(part if isinstance(part, int) or part.isprintable() else json.dumps(part) for part in at)
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in at).removeprefix(".")
 
 
@@ -76,9 +80,9 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f'did you mean "{close[0]}"? ' if close else ""
 
 
-def without_userinfo(text: str) -> str:
-    """The text with the credentials of URLs in it masked."""
-    return _USERINFO.sub("//***@", text)
+def without_credentials(text: str) -> str:
+    """The text with what URLs in it may carry, user, password and `password=`, masked."""
+    return _PASSWORD.sub("password=***", _USERINFO.sub("//***@", text))
 
 
 def described(value: object) -> str:
@@ -91,7 +95,7 @@ def described(value: object) -> str:
         case list():
             return "a list"
         case str():
-            text = without_userinfo(value)
+            text = without_credentials(value)
             return json.dumps(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…", ensure_ascii=False)
         case _:
             return json.dumps(value)

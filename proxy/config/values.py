@@ -11,7 +11,7 @@ from typing import Literal
 from .address import bracketed, parse_address, split_host_port
 from .forms import Secret
 from .leaves import pattern, text
-from .report import without_userinfo
+from .report import without_credentials
 from .url import BaseUrl, check_reference, parse_proxy, parse_url
 
 _FILE = re.compile(r"(?:/|\./|\.\./|~/)[^\0]*[^\0/]")
@@ -26,7 +26,8 @@ class State:
     target: str = ""
 
     def __repr__(self) -> str:
-        return f"<State {self.kind} {without_userinfo(self.target)}>"
+        target = without_credentials(self.target) if self.kind == "redis" else self.target
+        return f"<State {self.kind} {target}>".replace(" >", ">")
 
 
 def _file(value: str) -> Path:
@@ -44,10 +45,12 @@ def _state(value: str) -> State:
 
 
 def _show_state(state: State) -> object:
-    masked = without_userinfo(state.target)
-    if state.kind == "memory":
-        return "memory"
-    return state.target if masked == state.target else Secret(state.target, masked)
+    match state.kind:
+        case "memory":
+            return "memory"
+        case "sqlite":
+            return state.target
+    return Secret(state.target, without_credentials(state.target))
 
 
 def _host(value: str) -> str:

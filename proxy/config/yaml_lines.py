@@ -42,7 +42,7 @@ def read_yaml(text: str, env: Mapping[str, str], report: Report) -> object:
         return BAD
     except MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
-        _broken(report, line, (error.problem or "no YAML").replace("\t", "\\t"))
+        _broken(report, line, (error.problem or "no YAML"))
         return BAD
     except YAMLError as error:
         _broken(report, None, str(error))
@@ -73,7 +73,7 @@ class _Composer(yaml.SafeLoader):
 
 def _broken(report: Report, line: int | None, problem: str) -> None:
     allowed = "allowed: YAML, indented by spaces, with values that hold special characters in quotes"
-    report.add((), f"found {problem}", allowed, line=line)
+    report.add((), f"cannot be read: {problem}", allowed, line=line)
 
 
 def _meaning(written: str) -> str:
@@ -105,17 +105,15 @@ class _Reader:
     def _mapping(self, node: MappingNode, at: Path) -> object:
         read: dict[str, object] = {}
         for key, value in node.value:
+            line = key.start_mark.line + 1
             name = key.value if isinstance(key, ScalarNode) else "?"
             inside = (*at, name)
             if not isinstance(key, ScalarNode) or key.tag != _TAG + "str":
-                self._place(inside, key)
-                self._refuse(
-                    inside, "found a key that YAML does not read as text", "allowed: a name, in quotes if need be"
-                )
+                found = "found a key that YAML does not read as text"
+                self._report.add(inside, found, "allowed: a name, in quotes if need be", line=line)
             elif name in read:
                 first = self._report.places[inside][1]
-                self._place(inside, key)
-                self._refuse(inside, f"found the key twice, first in line {first}", "allowed: once")
+                self._report.add(inside, f"found the key twice, first in line {first}", "allowed: once", line=line)
             else:
                 self._place(inside, key)
                 read[name] = self.value(value, inside)
