@@ -73,8 +73,8 @@ class Ticket:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Slot:
-    """One held unit of the limit. The wire writes `phase`, `bytes` and `last_byte_at` directly while it streams;
-    everything else belongs to the scheduler."""
+    """One held unit of the limit. The wire writes `phase`, `bytes`, `last_byte_at` and `progress_at` directly while the
+    slot is held; everything else belongs to the scheduler."""
 
     ticket: Ticket
     grant: int  # how many grants this provider had made before: orders grants and reductions
@@ -101,6 +101,14 @@ class RateLimit(NamedTuple):
     kind: str
     retry_after_ms: int | None
     in_flight: int
+
+    @property
+    def ours(self) -> bool:
+        """Whether it says that we asked for too much: only then it reduces, and pauses without a stated wait. A 429
+        of unknown kind does (spec §7.2)."""
+        if self.kind in (Kind.QUOTA, Kind.OVERLOAD):
+            return False
+        return self.kind in (Kind.CONCURRENCY, Kind.RATE) or self.status == 429
 
 
 class GateReading(NamedTuple):

@@ -1,0 +1,71 @@
+# How many requests one provider may have in flight, and what its refusals have done to that number (spec §7.3).
+#
+# Rule 1: one burst is one reduction: who was let in before the last one says nothing about the limit after it.
+# Rule 2: a person's word ends all that refusals did: the origin, the notice and the evidence go with `set`.
+
+from collections import deque
+
+from proxy.core.model import RateLimit, Reduced
+
+EVIDENCE_KEPT = 20  # spec §7.3
+
+
+def _notice(limit: int) -> str:
+    return f"Concurrency limit auto-reduced to {limit} after a 429 — restore manually when ready."
+
+
+class Limit:
+    """The limit in force (None: unlimited), the one before the first reduction, and the refusals that led to it."""
+
+    __slots__ = ("_evidence", "_reduced_at_grant", "original", "value")
+
+    def __init__(self, value: int | None, original: int | None, evidence: tuple[RateLimit, ...]) -> None:
+        self.value = value
+        self.original = original
+        self._evidence = deque(evidence, maxlen=EVIDENCE_KEPT)
+        self._reduced_at_grant = 0  # how many grants had been made when the limit was last reduced
+
+    @property
+    def evidence(self) -> tuple[RateLimit, ...]:
+        """The last refusals for our own limit, oldest first."""
+        return tuple(self._evidence)
+
+    @property
+    def notice(self) -> str | None:
+        """What a person should know about the limit, or None."""
+        return None if self.original is None or self.value is None else _notice(self.value)
+
+    def has_room(self, in_flight: int) -> bool:
+        """Whether one more may go beside `in_flight` others."""
+        return self.value is None or in_flight < self.value
+
+    def set(self, value: int | None) -> None:
+        """A person has decided."""
+        self.value = value
+        self.original = None
+        self._evidence.clear()
+
+    def note(self, seen: RateLimit) -> None:
+        """Keep `seen` as evidence."""
+        self._evidence.append(seen)
+
+    def reduce(self, grant: int, grants: int) -> Reduced | None:
+        """One less after a refusal of the request that was let in by `grant`, of `grants` so far; None where nothing
+        is to be reduced."""
+        if self.value is None or self.value == 1 or grant <= self._reduced_at_grant:
+            return None
+        if self.original is None:
+            self.original = self.value
+        self.value -= 1
+        self._reduced_at_grant = grants
+        return Reduced(self.value, self.original, _notice(self.value))
+
+    def learn(self, accepted: int, grants: int) -> int:
+        """`limit: auto` finds its first value in the first refusal for concurrency: what else was in flight then."""
+        self.value = max(1, accepted)
+        self._reduced_at_grant = grants
+        return self.value
+
+    def __repr__(self) -> str:
+        reduced = "" if self.original is None else f" reduced from {self.original}"
+        return f"<Limit {'∞' if self.value is None else self.value}{reduced}>"
