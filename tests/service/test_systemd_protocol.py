@@ -32,7 +32,9 @@ def test_a_message_reaches_an_abstract_socket(manager: socket.socket, tmp_path: 
     assert manager.recv(100) == b"WATCHDOG=1"
 
 
-@pytest.mark.parametrize("address", ["", "relative", "vsock:2:1", "/nobody/is/here", "@nobody is here", "/\udcff", "/" + "x" * 200])
+@pytest.mark.parametrize(
+    "address", ["", "relative", "vsock:2:1", "/nobody/is/here", "@nobody is here", "/\udcff", "/" + "x" * 200]
+)
 def test_a_message_that_nobody_takes_is_dropped_in_silence(address: str) -> None:
     notify(READY, {"NOTIFY_SOCKET": address})
     notify("\udcff", {"NOTIFY_SOCKET": address})

@@ -1,0 +1,88 @@
+# `slotgate serve` runs the proxy; `slotgate check` reads the same configuration in the same way and shows it.
+
+import functools
+import os
+import re
+from collections.abc import Callable
+from typing import Any
+
+import click
+import yaml
+
+from proxy.cli.failure import BadConfig
+from proxy.cli.options import Command, config_option, with_output
+from proxy.cli.output import Output
+from proxy.config import Settings, effective, find_file, load
+from proxy.errors import ConfigErrors
+
+
+def _url_of(text: str) -> tuple[str, str]:
+    name, _, url = text.partition("=")
+    if not (name and url):
+        raise click.BadParameter(f"{text!r} is not NAME=URL")
+    return name, url
+
+
+def _limit_of(text: str) -> tuple[str, int | None]:
+    name, _, limit = text.partition("=")
+    if not name or not re.fullmatch("none|[0-9]{1,9}", limit):
+        raise click.BadParameter(f"{text!r} is not NAME=N, N a number or none")
+    return name, None if limit == "none" else int(limit)
+
+
+def _reads_configuration(command: Command) -> Command:
+    """Adds the options that say which configuration, and passes what loads it, now and at each reload."""
+
+    @config_option
+    @click.option(
+        "--upstream", "upstreams", multiple=True, type=_url_of, metavar="NAME=URL", help="Adds or moves an upstream."
+    )
+    @click.option("--limit", "limits", multiple=True, type=_limit_of, metavar="NAME=N", help="Limits an upstream.")
+    @functools.wraps(command)
+    def run(
+        *given: Any, config: str | None, upstreams: list[tuple[str, str]], limits: list[tuple[str, int | None]]
+    ) -> None:
+        def read() -> Settings:
+            # Looked for each time: a file that appears later counts at the next reload.
+            path = find_file(config, os.environ)
+            return load(path, env=os.environ, upstreams=dict(upstreams), limits=dict(limits))
+
+        command(*given, read)
+
+    return run
+
+
+def _first(read: Callable[[], Settings]) -> Settings:
+    try:
+        return read()
+    except ConfigErrors as errors:
+        raise BadConfig(errors.problems) from None
+
+
+@click.command()
+@_reads_configuration
+def serve(read: Callable[[], Settings]) -> None:
+    """Run the proxy.
+
+    Without a configuration file it knows the built-in upstreams, listens on 127.0.0.1:8787 for clients and on
+    127.0.0.1:8788 for the admin API, and limits nothing.
+    """
+    settings = _first(read)
+    # Here, because no other command needs the server, which takes long to import.
+    from proxy.web.server import serve as run
+
+    raise SystemExit(run(read, settings))
+
+
+@click.command()
+@with_output
+@_reads_configuration
+def check(output: Output, read: Callable[[], Settings]) -> None:
+    """Check the configuration and show it.
+
+    It is shown as it takes effect, every default included, without secrets. Every error is on a line of its own; the
+    exit status is 78 then.
+    """
+    shown = effective(_first(read))
+    output.answer(shown)
+    output.document(yaml.safe_dump(shown, sort_keys=False, allow_unicode=True))

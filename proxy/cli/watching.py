@@ -1,0 +1,68 @@
+# `slotgate status`: every provider at a glance, and what is wrong with the proxy if anything is.
+
+import time
+from typing import Any
+
+import click
+
+from proxy.cli.admin import Admin
+from proxy.cli.options import of_running_proxy
+from proxy.cli.output import Output
+from proxy.config import show_duration
+
+_COLUMNS = ("provider", " limit", " held", " cooling", " queued", " oldest wait", " cooldown", "state")
+
+
+@click.command()
+@click.option("--all", "everything", is_flag=True, help="Also the providers without a limit on which nothing happens.")
+@of_running_proxy
+def status(admin: Admin, output: Output, everything: bool) -> None:
+    """Show what is in flight and what waits at each provider."""
+    proxy = admin.get("status")
+    entries = admin.get("concurrency", "status", query="?all=1")["providers"]
+    output.answer({**proxy, "providers": entries})
+    shown = entries if everything else [entry for entry in entries if _worth_a_row(entry)]
+    now_ms = time.time_ns() // 1_000_000
+    if shown:
+        output.table(_COLUMNS, [_row(entry, now_ms) for entry in shown])
+    if idle := len(entries) - len(shown):
+        output.say(f"{idle} without a limit and idle (--all shows them)")
+    for entry in shown:
+        if entry.get("notice"):
+            output.say(f"{entry['providerId']}: {entry['notice']}")
+    if error := proxy["config"].get("error"):
+        output.remark(f"slotgate: the configuration has errors, an older one stays in force: {error}")
+    if not proxy["state"]["ok"]:
+        output.remark("slotgate: the state cannot be stored: changes hold only until the proxy stops")
+
+
+def _worth_a_row(entry: dict[str, Any]) -> bool:
+    return entry["limit"] is not None or entry["inFlight"] > 0 or entry["queued"] > 0 or entry["paused"]
+
+
+def _row(entry: dict[str, Any], now_ms: int) -> list[str]:
+    wait_ms = entry.get("oldestWaitMs")
+    return [
+        entry["providerId"],
+        "none" if entry["limit"] is None else str(entry["limit"]),
+        str(entry["held"]),
+        str(entry["cooling"]),
+        str(entry["queued"]),
+        "" if wait_ms is None else _seconds(wait_ms),
+        show_duration(entry["cooldownMs"] / 1000),
+        ", ".join(_states(entry, now_ms)),
+    ]
+
+
+def _states(entry: dict[str, Any], now_ms: int) -> list[str]:
+    states = []
+    if entry["paused"]:
+        left_ms = entry.get("pausedUntil", now_ms) - now_ms
+        states.append(f"paused for {_seconds(max(left_ms, 0))}")
+    if entry["autoReduced"]:
+        states.append(f"reduced from {entry['autoReducedFrom']}")
+    return states
+
+
+def _seconds(ms: int) -> str:
+    return f"{ms / 1000:.0f}s"
