@@ -9,7 +9,7 @@ import asyncio
 from proxy.core.model import Kind, Slot
 from proxy.errors import BadMessage
 from proxy.ratelimits import classify, decoded, exhausted_ms
-from proxy.ratelimits.rules import STATUSES
+from proxy.ratelimits.rule import STATUSES
 from proxy.service.admission import Admission
 from proxy.service.clock import Clock
 from proxy.wire.body import Chunked

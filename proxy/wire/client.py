@@ -12,7 +12,7 @@ import contextlib
 import socket
 import struct
 from collections.abc import Callable, Coroutine
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from proxy.errors import BadMessage, OwnAnswer
 from proxy.wire.answer import own_answer
@@ -232,8 +232,7 @@ class ClientConnection(asyncio.Protocol):
     # --- asyncio.Protocol ---
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's transports are none by inheritance
         keep_alive(transport.get_extra_info("socket"))
         self.listener.connections.add(self)
 

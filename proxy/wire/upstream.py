@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import ssl
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, cast
 
 import aiohappyeyeballs
 
@@ -54,8 +54,7 @@ class UpstreamConnection(asyncio.Protocol):
         return f"<UpstreamConnection {state}, used {self.uses} times before>"
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's transports are none by inheritance
         keep_alive(transport.get_extra_info("socket"))
 
     def data_received(self, data: bytes) -> None:
