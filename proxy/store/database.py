@@ -12,7 +12,7 @@ from pathlib import Path
 
 from proxy.errors import StoreError
 from proxy.store.failure import DamagedFileError, is_damage, sentence
-from proxy.store.file import companion, make_private, set_aside
+from proxy.store.file import companion, make, make_private, set_aside
 from proxy.store.records import Saved
 from proxy.store.rows import read_saved
 from proxy.store.schema import migrate, refuse_foreign
@@ -55,7 +55,7 @@ class _SetAsideError(DamagedFileError):
 
 
 def _open(place: Path, now: datetime) -> tuple[sqlite3.Connection, Saved]:
-    make_private(place)
+    make(place)
     with ExitStack() as undo:
         connection = sqlite3.connect(place, timeout=BUSY_S, isolation_level=None)
         undo.callback(connection.close)
@@ -76,6 +76,8 @@ def _check_and_load(connection: sqlite3.Connection, place: Path) -> Saved:
         (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if verdict != "ok":
             raise DamagedFileError(verdict)
+        make_private(place)
+        # A file system without shared memory keeps the old journal: slower, and no less durable.
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")  # NORMAL may lose the last commits with the power
         migrate(connection)

@@ -120,11 +120,15 @@ async def test_path_below_a_file_is_refused(tmp_path, stores):
         await stores(tmp_path / "file" / "state.db").open()
 
 
-async def test_directory_in_the_place_of_the_file_is_refused(path, stores):
-    path.mkdir()
-    with pytest.raises(StoreError, match="cannot be opened: Is a directory"):
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo])
+async def test_other_things_than_a_file_are_refused(path, stores, make):
+    make(path)
+    before = path.stat()
+    with pytest.raises(
+        StoreError, match=r"state\.db is not a regular file; set `state` to the path of one, or to memory"
+    ):
         await stores(path).open()
-    assert path.is_dir()
+    assert path.stat() == before
 
 
 async def test_locked_file_is_refused_not_set_aside(path, stores, monkeypatch):

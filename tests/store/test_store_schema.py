@@ -109,10 +109,12 @@ async def test_our_name_without_a_version_of_ours_is_damage(v1, stores):
 async def test_database_of_another_program_is_refused_and_stays_as_it_is(path, stores):
     with closing(sqlite3.connect(path)) as other:
         other.execute("CREATE TABLE bookmarks (url TEXT)")
+    path.chmod(0o644)
     before = path.read_bytes()
     with pytest.raises(StoreError, match="another program's database"):
         await stores(path).open()
     assert path.read_bytes() == before
+    assert path.stat().st_mode & 0o777 == 0o644
 
 
 @pytest.mark.parametrize("pragma", ["application_id = 7", "user_version = 7"])
