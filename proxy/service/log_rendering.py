@@ -1,0 +1,98 @@
+# How one line of the log looks: JSON for programs, columns for people.
+#
+# Rule 1: what clients chose (a workspace, a conversation) is data: cut to MAX_CHARS, and no control character of it
+#         reaches a terminal or ends a line. JSON is pure ASCII, and the console shows every string as its repr.
+# Rule 2: an exception's own words may quote what a client sent, so only the words of our errors and of the system's
+#         are written; of all others the type and the place.
+
+import json
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import lru_cache
+from types import TracebackType
+from typing import NamedTuple
+
+from structlog.dev import ConsoleRenderer, plain_traceback
+
+from proxy.errors import SlotgateError
+
+MAX_CHARS = 8192  # of one value; all errors of a configuration file fit
+MAX_FRAMES = 20  # of one exception, the innermost; deeper ones are the event loop's and the library's
+
+
+class Line(NamedTuple):
+    """One line as it was said; `at_ms` is epoch milliseconds."""
+
+    at_ms: int
+    level: str
+    event: str
+    fields: dict[str, object]
+
+
+Renderer = Callable[[Line], str]
+
+
+def renderer(form: str, fd: int) -> Renderer:
+    """What makes a Line text, without its line end. `form` is "json", "console", or "auto": console on a terminal."""
+    terminal = os.isatty(fd)
+    if form == "json" or (form == "auto" and not terminal):
+        return _as_json
+    console = ConsoleRenderer(
+        colors=terminal and "NO_COLOR" not in os.environ,
+        repr_native_str=True,
+        sort_keys=False,
+        exception_formatter=plain_traceback,
+    )
+
+    def as_columns(line: Line) -> str:
+        return console(None, line.level, _whole(line))
+
+    return as_columns
+
+
+def iso(at_ms: int) -> str:
+    """Epoch milliseconds as people read them: `2026-03-01T12:00:00.250Z`."""
+    seconds, ms = divmod(at_ms, 1000)
+    return f"{_iso_second(seconds)}.{ms:03d}Z"
+
+
+@lru_cache(maxsize=4)  # lines come many a second, and this is a third of what one costs
+def _iso_second(seconds: int) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}"
+
+
+def told(error: BaseException) -> str:
+    """An exception with its causes, first cause last, without a word that could be a client's."""
+    lines: list[str] = []
+    cause: BaseException | None = error
+    while cause is not None:
+        words = f": {cause}" if isinstance(cause, SlotgateError | OSError) else ""
+        lines += [type(cause).__qualname__ + words, *_places(cause.__traceback__)]
+        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
+    return "\n".join(lines)
+
+
+def _places(traceback: TracebackType | None) -> list[str]:
+    # traceback.extract_tb would read every source file, on the event loop.
+    places = []
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        places.append(f"  {code.co_filename}:{traceback.tb_lineno} {code.co_qualname}")
+        traceback = traceback.tb_next
+    return places[-MAX_FRAMES:]
+
+
+_encode = json.JSONEncoder(default=str).encode  # made once: json.dumps with arguments makes one for each line
+
+
+def _as_json(line: Line) -> str:
+    return _encode(_whole(line))
+
+
+def _whole(line: Line) -> dict[str, object]:
+    whole = {"timestamp": iso(line.at_ms), "level": line.level, "event": line.event, **line.fields}
+    for key, value in line.fields.items():
+        if isinstance(value, str) and len(value) > MAX_CHARS:
+            whole[key] = value[:MAX_CHARS] + "…"
+    return whole

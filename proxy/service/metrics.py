@@ -1,0 +1,163 @@
+# The numbers of spec §14 for Prometheus.
+#
+# Rule 1: labels are providers, outcomes, kinds, codes and facts, never what a client chose: no workspace, no
+#         conversation, no path.
+# Rule 2: what can be read is read at the scrape; only what would be forgotten is counted, and counting is on every
+#         request's path. So the library writes the text, and its thread-safe counters, ten times slower, are not used.
+# Rule 3: no global registry: names are exactly the contract's, without `_created` series.
+
+import math
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from proxy.core.model import Effect, Granted, RateLimited, Reclaimed, Reduced, Released, Snapshot
+from proxy.errors import OWN_ANSWERS
+
+NO_PROVIDER = "none"  # the label of requests that reached no upstream's name
+# Seconds: from a grant on the spot to the longest wait that clients bear.
+BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, math.inf)
+_BOUNDS = tuple("+Inf" if math.isinf(bound) else str(float(bound)) for bound in BUCKETS_S)
+
+# Name, what it says, how it is read (None: no sample).
+_GAUGES: tuple[tuple[str, str, Callable[[Snapshot], float | None]], ...] = (
+    ("limit", "Counted requests that may be in flight; absent: unlimited", lambda s: s.limit),
+    ("in_flight", "Held and cooling slots", lambda s: s.in_flight),
+    ("held", "Slots in use", lambda s: s.held),
+    ("cooling", "Slots that rest after their release", lambda s: s.cooling),
+    ("queued", "Requests that wait for a slot", lambda s: s.queued),
+    ("oldest_wait_seconds", "How long the longest waiting request has waited", lambda s: s.oldest_wait_s or 0.0),
+    ("paused", "1 while nothing is granted", lambda s: s.paused_until_at is not None),
+    ("auto_reduced", "1 while the limit is lower because of rate limits", lambda s: s.auto_reduced),
+)
+
+
+class Histogram:
+    """How often a duration fell into each bucket, by provider."""
+
+    __slots__ = ("_counts", "_sums", "name", "says")
+
+    def __init__(self, name: str, says: str) -> None:
+        self.name = name
+        self.says = says
+        self._counts: dict[str, list[int]] = {}
+        self._sums: dict[str, float] = {}
+
+    def observe(self, provider_id: str, seconds: float) -> None:
+        counts = self._counts.get(provider_id)
+        if counts is None:
+            counts = self._counts[provider_id] = [0] * len(BUCKETS_S)
+            self._sums[provider_id] = 0.0
+        counts[bisect_left(BUCKETS_S, seconds)] += 1
+        self._sums[provider_id] += seconds
+
+    def family(self) -> HistogramMetricFamily:
+        family = HistogramMetricFamily(self.name, self.says, labels=["provider"])
+        for provider_id, counts in self._counts.items():
+            reached, buckets = 0, []
+            for bound, count in zip(_BOUNDS, counts, strict=True):
+                reached += count
+                buckets.append((bound, reached))
+            family.add_metric([provider_id], buckets, self._sums[provider_id])
+        return family
+
+
+class Metrics(Collector):
+    """Counts, and tells; `snapshots` gives every known provider's present state."""
+
+    def __init__(self, snapshots: Callable[[], Iterable[Snapshot]]) -> None:
+        self._snapshots = snapshots
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._registry.register(self)
+        self._wait = Histogram("slotgate_queue_wait_seconds", "From arrival in the queue to the grant")
+        self._hold = Histogram("slotgate_hold_seconds", "From the grant to the release")
+        self._first_byte = Histogram("slotgate_time_to_first_byte_seconds", "Until the first byte of a counted answer")
+        self._requests: Counter[tuple[str, str]] = Counter()
+        self._rate_limited: Counter[tuple[str, str]] = Counter()
+        self._auto_reductions: Counter[str] = Counter()
+        self._reclaimed: Counter[str] = Counter()
+        self._poll_errors: Counter[str] = Counter()
+        # At zero from the start: Prometheus cannot see the first event of a series that begins with it.
+        self._own_answers: Counter[str] = Counter(dict.fromkeys(OWN_ANSWERS, 0))
+        self._unreadable: Counter[str] = Counter()
+        self._reload_succeeded = True
+        self._measures: dict[type, Callable[[str, Any], None]] = {
+            Granted: lambda provider_id, effect: self._wait.observe(provider_id, effect.waited_s),
+            Released: lambda provider_id, effect: self._hold.observe(provider_id, effect.held_s),
+            RateLimited: lambda provider_id, effect: self._rate_limited.update([(provider_id, str(effect.limit.kind))]),
+            Reduced: lambda provider_id, _: self._auto_reductions.update([provider_id]),
+            Reclaimed: lambda provider_id, _: self._reclaimed.update([provider_id]),
+        }
+
+    def observe(self, provider_id: str, effect: Effect) -> None:
+        """Count `effect`, if it is one that counts."""
+        measure = self._measures.get(type(effect))
+        if measure is not None:
+            measure(provider_id, effect)
+
+    def request_ended(self, provider_id: str | None, outcome: str, code: str | None) -> None:
+        """Any request's end; `code` where the answer was our own."""
+        self._requests[provider_id or NO_PROVIDER, outcome] += 1
+        if code is not None:
+            self._own_answers[code] += 1
+
+    def first_byte(self, provider_id: str, seconds: float) -> None:
+        """The first byte of a counted request's answer came after so long."""
+        self._first_byte.observe(provider_id, seconds)
+
+    def poll_failed(self, provider_id: str) -> None:
+        """A usage poll gave no information."""
+        self._poll_errors[provider_id] += 1
+
+    def unreadable(self, fact: str) -> None:
+        """A request stated `fact` in a way that could not be read."""
+        self._unreadable[fact] += 1
+
+    def reloaded(self, succeeded: bool) -> None:
+        """The last reload's outcome."""
+        self._reload_succeeded = succeeded
+
+    def text(self) -> bytes:
+        """Everything, in the text exposition format."""
+        return generate_latest(self._registry)
+
+    def collect(self) -> Iterator[Metric]:
+        """For the library: everything, at this moment."""
+        snapshots = tuple(self._snapshots())
+        for name, says, read in _GAUGES:
+            yield _gauge(name, says, [(snapshot.provider_id, read(snapshot)) for snapshot in snapshots])
+        for histogram in (self._wait, self._hold, self._first_byte):
+            yield histogram.family()
+        zero = dict.fromkeys((snapshot.provider_id for snapshot in snapshots), 0)
+        yield _counter("requests", "Requests that have ended", ["provider", "outcome"], self._requests)
+        yield _counter("rate_limited", "Refusals by the provider", ["provider", "kind"], self._rate_limited)
+        yield _counter("auto_reductions", "Limits lowered by one", ["provider"], {**zero, **self._auto_reductions})
+        yield _counter("reclaimed", "Slots taken back", ["provider"], {**zero, **self._reclaimed})
+        yield _counter("own_answers", "Answers by the proxy itself", ["code"], self._own_answers)
+        yield _counter("usage_poll_errors", "Usage polls that failed", ["provider"], {**zero, **self._poll_errors})
+        yield _counter("identity_unreadable", "Stated facts that could not be read", ["fact"], self._unreadable)
+        yield GaugeMetricFamily(
+            "slotgate_config_last_reload_successful",
+            "0 after a reload that failed",
+            value=float(self._reload_succeeded),
+        )
+
+
+def _gauge(name: str, says: str, values: Iterable[tuple[str, float | None]]) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(f"slotgate_{name}", says, labels=["provider"])
+    for provider_id, value in values:
+        if value is not None:
+            family.add_metric([provider_id], float(value))
+    return family
+
+
+def _counter(name: str, says: str, labels: list[str], counts: dict[Any, int]) -> CounterMetricFamily:
+    family = CounterMetricFamily(f"slotgate_{name}", says, labels=labels)
+    for values, count in counts.items():
+        family.add_metric([values] if isinstance(values, str) else list(values), count)
+    return family
