@@ -1,7 +1,10 @@
 # A torn or broken file: the old or the new state, or the file kept aside, reported, and a service that starts.
 
+import os
 import shutil
 import sqlite3
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,6 +31,13 @@ async def fill(store: SqliteStore, records: list[ProviderRecord]) -> None:
     for each in records:
         assert await store.save_provider(each)
         assert await store.save_star(each.provider_id, True)
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """In memory where there is such a place: what a power cut does to a disk is not tested here, and these are many."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as name:
+        yield Path(name)
 
 
 @pytest.fixture
