@@ -9,7 +9,6 @@ from urllib.parse import urljoin
 
 from .block import Block
 from .entries import PROVIDER_KEYS, Entry, Raw, over
-from .forms import BAD
 from .report import COMMAND_LINE, Report, nearest
 from .settings import Provider, Upstream
 
@@ -29,12 +28,12 @@ def read_providers(
     providers: dict[str, Provider] = {}
     for provider_id, group in _groups(known.values()).items():
         provider = _read(provider_id, group, limits, report)
-        if provider:
+        if group[0].upstream:
             providers[provider_id] = provider
     upstreams = {
         name: replace(entry.upstream, counted=providers[entry.upstream.provider_id].counted)
         for name, entry in known.items()
-        if entry.upstream and entry.upstream.provider_id in providers
+        if entry.upstream
     }
     return upstreams, providers
 
@@ -47,7 +46,7 @@ def _groups(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
     return groups
 
 
-def _read(provider_id: str, group: list[Entry], limits: Mapping[str, int | None], report: Report) -> Provider | None:
+def _read(provider_id: str, group: list[Entry], limits: Mapping[str, int | None], report: Report) -> Provider:
     owners = [entry for entry in group if _part(entry.said)]
     for other in owners[1:]:
         _refuse(other, owners[0], provider_id, report)
@@ -58,9 +57,7 @@ def _read(provider_id: str, group: list[Entry], limits: Mapping[str, int | None]
     raw = over(raw, _part(owner.said)) | _command_line(group, owner, limits, report)
     names = tuple(entry.name for entry in group)
     provider = _FORM.read(raw, ("upstreams", owner.name), report, provider_id=provider_id, upstreams=names)
-    if provider is BAD:
-        return None
-    assert isinstance(provider, Provider)
+    assert isinstance(provider, Provider), "each of its keys has a default"
     if provider.usage is None:
         return provider
     home = _home(group, owner)

@@ -44,9 +44,6 @@ def read_yaml(text: str, env: Mapping[str, str], report: Report) -> object:
         line = error.problem_mark.line + 1 if error.problem_mark else None
         _broken(report, line, (error.problem or "no YAML"))
         return BAD
-    except YAMLError as error:
-        _broken(report, None, str(error))
-        return BAD
     return None if node is None else _Reader(report, env).value(node, ())
 
 

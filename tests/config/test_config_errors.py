@@ -30,6 +30,7 @@ TABLE = [
     ("listen: 127.0.0.1:8788", "f: admin.listen: found 127.0.0.1:8788, where clients connect"),
     ("admin: {listen: off}", "f:1: admin.listen: found off without quotes, which YAML reads as false"),
     ("admin: {listen: 0.0.0.0:8788}", "f:1: admin.listen: found 0.0.0.0:8788, which others can reach, without a token"),
+    ("admin: on", "f:1: admin: found on without quotes"),
     ("admin: [x]", "f:1: admin: found a list; allowed: a mapping with the keys listen, token_file"),
     (
         "admin: {token_file: /does/not/exist}",
@@ -58,6 +59,7 @@ TABLE = [
     ("queue: {max_waiting: '5'}", 'queue.max_waiting: found "5"'),
     ("queue: {max_wait: 10}", "queue.max_wait: found 10 (a number without a unit"),
     ("queue: {body_limit: 64MB}", 'queue.body_limit: found "64MB" (the units are KiB, MiB or GiB)'),
+    ("queue: {body_limit: true}", "queue.body_limit: found true; allowed: a size"),
     ("queue: {body_limit: 1}", "queue.body_limit: found 1 (a number without a unit"),
     ("queue: {keepalive: off}", "queue.keepalive: found off without quotes"),
     ("queue: {keepalive: 'on'}", 'queue.keepalive: found "on"; allowed: "auto" or "off", or a list'),
@@ -130,6 +132,11 @@ TABLE = [
     ),
     ("upstreams: {a: {url: http://h, usage: {url: /u, field: a, timeout: 2m}}}", 'usage.timeout: found "2m"'),
     ("upstreams: {a: {url: http://h, connect_timeout: 0}}", "connect_timeout: found 0 (out of range)"),
+    ("upstreams: {a: {url: http://h, hosts: on}}", "upstreams.a.hosts: found on without quotes"),
+    (
+        "upstreams: {a: {url: http://h, usage: {url: /u, field: a, headers: no}}}",
+        "usage.headers: found no without quotes",
+    ),
     ("upstreams: {a: {url: http://h, tls: {verify: no}}}", "tls.verify: found no without quotes"),
     (
         "upstreams: {a: {url: http://h, tls: {ca_file: /does/not/exist}}}",
