@@ -31,8 +31,8 @@ def keys_of(cls: type) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The form of a mapping. Keys in `others` are known but read elsewhere. `check` gives what is
-    wrong with values that are right each by itself and wrong together."""
+    """The form of a mapping. Keys in `others` are known but read elsewhere. `check` gives what is wrong with values
+    that are right each by itself and wrong together."""
 
     cls: type
     others: tuple[str, ...] = ()

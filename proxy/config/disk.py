@@ -27,9 +27,8 @@ def find_file(explicit: str | None, env: Mapping[str, str], *, system: Path = SY
     places = [system]
     if home := _home(env, "XDG_CONFIG_HOME", ".config"):
         places.append(home / "slotgate" / "slotgate.yaml")
-    return next(
-        (place for place in places if os.path.isfile(place)), None
-    )  # not Path.is_file, which raises where we may not look
+    # Path.is_file would raise for a folder that we may not look into.
+    return next((place for place in places if os.path.isfile(place)), None)
 
 
 def state_file(env: Mapping[str, str]) -> str | None:

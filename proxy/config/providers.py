@@ -21,7 +21,7 @@ def read_providers(
     """The upstreams by name, now with what their providers say, and the providers by id. `limits` are the command
     line's, by upstream."""
     known = {entry.name: entry for entry in entries}
-    for name in limits.keys() - known.keys():
+    for name in (name for name in limits if name not in known):
         at = (f"--limit {name}",)
         report.places[at] = (COMMAND_LINE, None)
         report.add(at, "found no upstream of this name", f"{nearest(name, known)}known here: {', '.join(known)}")

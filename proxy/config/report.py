@@ -75,7 +75,7 @@ def dotted(at: Path) -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """ "did you mean …? " when a known word is close, else nothing."""
+    """A question with the known word that is closest, or nothing when none is close."""
     close = difflib.get_close_matches(word, list(known), n=1)
     return f'did you mean "{close[0]}"? ' if close else ""
 

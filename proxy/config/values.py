@@ -94,7 +94,8 @@ HEADER_NAME = pattern("a header's name", r"[!#$%&'*+.^`|~\w-]{1,128}", str.lower
 HEADER_VALUE = pattern("a header's value in printable ASCII", r"[!-~](?:[ -~]{0,4094}[!-~])?")
 METHOD = pattern("a method's name", r"[A-Za-z-]{1,32}", str.upper)
 FIELD = pattern("names joined by dots, like usage.concurrent_sessions", r"[^.\s]+(?:\.[^.\s]+)*")
+_CHAR, _CHAR_OR_SLASH = r"(?:(?![?#/])[!-~])", r"(?:(?![?#])[!-~])"  # of a path, as it is sent
 # A path's end ("/count_tokens", ":countTokens"), or whole segments anywhere ("/files/").
 EXCEPTION = pattern(
-    "a path's end that begins with / or :, or segments in slashes", r"/[!->@-~]*[!-.0->@-~]/?|:[!-.0->@-~]+"
+    "a path's end that begins with / or :, or segments in slashes", f"/{_CHAR_OR_SLASH}*{_CHAR}/?|:{_CHAR}+"
 )

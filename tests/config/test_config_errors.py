@@ -113,6 +113,8 @@ TABLE = [
     ("upstreams: {a: {url: http://h, counted: {methods: ['a b']}}}", 'counted.methods[0]: found "a b"'),
     ("upstreams: {a: {url: http://h, counted: {except: [/]}}}", 'counted.except[0]: found "/"'),
     ("upstreams: {a: {url: http://h, counted: {except: [files]}}}", 'counted.except[0]: found "files"'),
+    ("upstreams: {a: {url: http://h, counted: {except: ['/x#y']}}}", 'counted.except[0]: found "/x#y"'),
+    ("upstreams: {a: {url: http://h, counted: {except: [':x/']}}}", 'counted.except[0]: found ":x/"'),
     ("upstreams: {a: {url: http://h, counted: {except: ['/x?y']}}}", 'counted.except[0]: found "/x?y"'),
     (
         "upstreams: {a: {url: http://h, usage: {url: /u}}}",
