@@ -132,9 +132,9 @@ class Queue:
             self.refuse(ticket, "paused")
 
     def refuse_expired(self, now: float) -> None:
-        """Who has waited for max_wait is told so (spec §6.4)."""
+        """Who has waited for max_wait is told so (spec §6.4); not in a pause, which tells those it outlasts before."""
         while (ticket := self.waiting.longest()) and ticket.queued_at + self.policy.max_wait_s <= now:
-            self.refuse(ticket, "queue_timeout" if self.pause.until_at is None else "paused")
+            self.refuse(ticket, "queue_timeout")
 
     def refuse(self, ticket: Ticket, code: str) -> None:
         """Take `ticket` out with `code`; nothing if it does not wait."""
