@@ -1,0 +1,525 @@
+# A Hypothesis state machine that uses a scheduler as wildly as it may be used, beside a naive model of the contract.
+#
+# Rule 1: it knows the scheduler by its methods and its effects alone, so that any other that keeps the same contract
+#         (one on a shared store, say) is tested by the same machine: `machine_of(build)`.
+# Rule 2: times are binary fractions, so that "just before", "at" and "just after" a deadline are exact.
+# Rule 3: whatever breaks a promise of spec §6–§9 fails in the step that broke it; `teardown` proves that no slot was
+#         lost or made.
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from proxy.core.model import (
+    CooldownSet,
+    Effect,
+    Granted,
+    Left,
+    LimitSet,
+    Paused,
+    PausePolicy,
+    Policy,
+    PollUsage,
+    Queued,
+    RateLimited,
+    Reclaimed,
+    Reduced,
+    Refused,
+    Released,
+    Resumed,
+    Slot,
+    Ticket,
+)
+from proxy.core.scheduler import Scheduler
+
+Build = Callable[..., Scheduler]  # (policy, stars, *, limit, cooldown_s)
+
+MOMENT = 1 / 1024
+PAUSE = PausePolicy(default_s=8.0, min_s=0.25, max_s=64.0)
+
+workspaces = st.sampled_from("abc")
+limits = st.sampled_from([None, 1, 2, 3, 5])
+cooldowns = st.sampled_from([0.0, 0.5, 2.0])
+policies = st.builds(
+    Policy,
+    learn_limit=st.booleans(),
+    auto_reduce=st.booleans(),
+    pause=st.sampled_from([PAUSE, PausePolicy(default_s=2.0, max_s=0.0)]),
+    slot_timeout_s=st.sampled_from([None, 16.0]),
+    max_hold_s=st.sampled_from([None, 32.0]),
+    max_waiting=st.sampled_from([0, 2, 1000]),
+    max_wait_s=st.sampled_from([4.0, 32.0]),
+    gate_interval_s=st.sampled_from([None, None, 1.0]),
+)
+
+
+class SchedulerMachine(RuleBasedStateMachine):
+    """The model: who waits since when, who holds, what rests until when, the pause, the probe, the poll."""
+
+    build: Build
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 1000.0
+        self.stars: set[str] = set()
+        self.ids = itertools.count(1)
+        self.waiting: dict[int, tuple[Ticket, float]] = {}
+        self.held: dict[int, Slot] = {}
+        self.ended: list[Slot] = []
+        self.resting: list[tuple[float, Slot]] = []
+        self.numbers: dict[Slot, int] = {}  # the how-manieth grant
+        self.reduced_at = 0
+        self.reduced_from: int | None = None
+        self.paused_until: float | None = None
+        self.pause_cause: str | None = None
+        self.probe: Slot | None = None
+        self.probe_until = 0.0
+        self.probe_due = False
+        self.polling = False
+        self.next_poll = 0.0
+
+    @initialize(policy=policies, limit=limits, cooldown_s=cooldowns)
+    def start(self, policy: Policy, limit: int | None, cooldown_s: float) -> None:
+        self.policy, self.limit, self.cooldown_s = policy, limit, cooldown_s
+        self.subject = type(self).build(policy, self.stars, limit=limit, cooldown_s=cooldown_s)
+
+    # --- the naive model ---
+
+    @property
+    def in_flight(self) -> int:
+        return len(self.held) + len(self.resting)
+
+    @property
+    def gated(self) -> bool:
+        return self.policy.gate_interval_s is not None and self.limit is not None
+
+    @property
+    def room(self) -> bool:
+        return self.limit is None or self.in_flight < self.limit
+
+    @property
+    def line(self) -> list[Ticket]:
+        tickets = [ticket for ticket, _ in self.waiting.values()]
+        return sorted(tickets, key=lambda one: (one.workspace not in self.stars, one.prompt_started_at, one.id))
+
+    @property
+    def deadline(self) -> float | None:
+        """When something is due by time alone."""
+        times = [at for at, _ in self.resting] + [since + self.policy.max_wait_s for _, since in self.waiting.values()]
+        if self.paused_until is not None:
+            times.append(self.paused_until)
+        elif self.probe is not None:
+            times.append(self.probe_until)
+        elif self.waiting and self.gated and self.room and not self.polling:
+            times.append(self.next_poll)
+        return min(times, default=None)
+
+    def outlasted(self, since: float) -> bool:
+        return self.paused_until is not None and since + self.policy.max_wait_s < self.paused_until
+
+    # --- what happened, effect by effect ---
+
+    def happened(
+        self,
+        effects: list[Effect],
+        *,
+        newcomer: Ticket | None = None,
+        reached: bool = True,
+        polls: int = 0,
+        refusals: frozenset[str] = frozenset({"paused"}),
+    ) -> list[Effect]:
+        """Hold `effects` against the model and bring it up to date. `newcomer` asks in this step, `polls` says how many
+        waiters a gate may let go in it, `refusals` with which codes somebody may be refused."""
+        for effect in effects:
+            match effect:
+                case Queued(ticket):
+                    assert ticket.id not in self.waiting
+                    assert ticket.queued_at == self.now
+                    assert not self.outlasted(self.now)
+                    self.waiting[ticket.id] = (ticket, self.now)
+                case Granted(ticket, slot, waited_s):
+                    if ticket is newcomer:
+                        self.newcomer_granted(waited_s)
+                    else:
+                        polls = self.waiter_granted(ticket, slot, waited_s, polls)
+                    assert ticket.id not in self.held, "one holder per slot"
+                    self.held[ticket.id] = slot
+                    self.numbers[slot] = len(self.numbers) + 1
+                    assert slot.ticket is ticket
+                    assert self.limit is None or self.in_flight <= self.limit, "over the limit"
+                case Left(ticket):
+                    del self.waiting[ticket.id]
+                case Refused(ticket, code):
+                    self.refused(ticket, code, newcomer, refusals)
+                case Released(slot):
+                    self.released(slot, reached)
+                case Reclaimed(slot):
+                    assert self.held[slot.id] is slot
+                case PollUsage(ticket):
+                    assert self.gated
+                    assert not self.polling, "polls overlap"
+                    assert ticket is self.line[0], "the credentials of who is first"
+                    assert self.paused_until is None
+                    assert self.probe is None
+                    self.polling = True
+                    self.next_poll = self.now + (self.policy.gate_interval_s or 0.0)
+                case Paused(until_at, cause):
+                    if cause != "operator":
+                        assert self.limit is not None
+                        assert self.paused_until is None or until_at > self.paused_until, "a pause was shortened"
+                    self.paused_until, self.pause_cause = until_at, cause
+                    self.probe, self.probe_due = None, False
+                case Resumed():
+                    assert self.paused_until is not None
+                    self.probe_due = self.pause_cause != "operator" and self.limit is not None
+                    self.paused_until = self.pause_cause = None
+                case Reduced(limit, original, notice):
+                    assert self.limit is not None
+                    assert limit == self.limit - 1 >= 1
+                    self.reduced_from = self.reduced_from or self.limit
+                    assert original == self.reduced_from
+                    assert f"auto-reduced to {limit} after" in notice
+                    self.limit, self.reduced_at = limit, len(self.numbers)
+                case LimitSet(limit, by):
+                    self.limit_set(limit, by)
+                case CooldownSet(cooldown_s):
+                    self.cooldown_s = cooldown_s
+                case RateLimited():
+                    pass
+                case _:
+                    raise AssertionError(effect)
+        return effects
+
+    def newcomer_granted(self, waited_s: float) -> None:
+        assert not self.waiting, "barged"
+        assert self.paused_until is None, "granted while paused"
+        assert self.limit is None or not self.polling, "passed a poll"
+        assert waited_s == 0.0
+        self.probe_due = False
+
+    def waiter_granted(self, ticket: Ticket, slot: Slot, waited_s: float, polls: int) -> int:
+        assert ticket.id in self.waiting, "granted to nobody who waits"
+        assert ticket is self.line[0], "out of order"
+        assert self.paused_until is None, "granted while paused"
+        assert self.probe is None, "granted beside a probe"
+        if self.gated:
+            assert polls > 0, "granted without a poll"
+        assert waited_s == self.now - self.waiting.pop(ticket.id)[1]
+        if self.probe_due:
+            self.probe, self.probe_until, self.probe_due = slot, self.now + 1.0, False
+        return polls - 1
+
+    def refused(self, ticket: Ticket, code: str, newcomer: Ticket | None, refusals: frozenset[str]) -> None:
+        _, since = self.waiting.pop(ticket.id, (ticket, self.now))
+        if code == "queue_full":
+            assert ticket is newcomer
+            assert len(self.waiting) >= self.policy.max_waiting
+        elif code == "paused":
+            assert self.outlasted(since)
+        else:
+            assert code in refusals
+            assert code != "queue_timeout" or since + self.policy.max_wait_s <= self.now
+
+    def released(self, slot: Slot, reached: bool) -> None:
+        assert self.held.pop(slot.id) is slot
+        self.ended.append(slot)
+        if reached and self.limit is not None and self.cooldown_s:
+            self.resting.append((self.now + self.cooldown_s, slot))
+        if slot is self.probe:
+            self.probe, self.probe_due = None, True
+
+    def limit_set(self, limit: int | None, by: str) -> None:
+        if by == "learned":
+            assert self.limit is None
+            self.reduced_at = len(self.numbers)
+        if limit is None and self.limit is not None:
+            self.probe, self.probe_due = None, False
+        self.limit, self.reduced_from = limit, None
+
+    # --- clients ---
+
+    @rule(workspace=workspaces, started=st.integers(0, 4))
+    def ask(self, workspace: str, started: int) -> None:
+        ticket = Ticket(id=next(self.ids), workspace=workspace, conversation=None, prompt_started_at=started, path="/")
+        free = not self.waiting and self.paused_until is None
+        free = free and (self.limit is None or (self.room and not self.polling))
+        effects = self.happened(self.subject.request(ticket, self.now), newcomer=ticket)
+        assert len(effects) == 1
+        assert isinstance(effects[0], Granted) is free
+
+    @rule(count=st.integers(2, 6))
+    def crowd(self, count: int) -> None:
+        for number in range(count):
+            self.ask("abc"[number % 3], number % 4)
+
+    @precondition(lambda self: self.waiting)
+    @rule(data=st.data())
+    def cancel(self, data: st.DataObject) -> None:
+        ticket = data.draw(st.sampled_from(self.line))
+        (effect,) = self.happened(self.subject.cancel(ticket, self.now))
+        assert isinstance(effect, Left)
+        assert self.subject.cancel(ticket, self.now) == []
+
+    @precondition(lambda self: self.held)
+    @rule(data=st.data())
+    def cancel_after_the_grant(self, data: st.DataObject) -> None:
+        slot = data.draw(st.sampled_from(list(self.held.values())))
+        assert self.subject.cancel(slot.ticket, self.now) == []
+
+    @precondition(lambda self: self.waiting)
+    @rule(data=st.data())
+    def drop(self, data: st.DataObject) -> None:
+        ticket = data.draw(st.sampled_from(self.line))
+        effects = self.happened(self.subject.drop(ticket, self.now), refusals=frozenset({"dropped"}))
+        assert len(effects) == 1
+
+    @rule()
+    def drop_all(self) -> None:
+        line = self.line
+        effects = self.happened(self.subject.drop_all("draining"), refusals=frozenset({"draining"}))
+        assert [effect.ticket for effect in effects if isinstance(effect, Refused)] == line
+
+    @precondition(lambda self: self.held)
+    @rule(data=st.data(), reached=st.booleans())
+    def release(self, data: st.DataObject, reached: bool) -> None:
+        slot = data.draw(st.sampled_from(list(self.held.values())))
+        effects = self.happened(self.subject.release(slot, self.now, reached=reached), reached=reached)
+        assert isinstance(effects[0], Released)
+
+    @precondition(lambda self: self.ended)
+    @rule(data=st.data())
+    def touch_what_has_ended(self, data: st.DataObject) -> None:
+        slot = data.draw(st.sampled_from(self.ended[-8:]))
+        assert self.subject.release(slot, self.now) == []
+        assert self.subject.requeue(slot, self.now) == []
+        assert self.subject.reclaim(slot, self.now) == []
+        assert self.subject.answered(slot, self.now) == []
+
+    # --- the provider ---
+
+    @precondition(lambda self: self.held)
+    @rule(data=st.data())
+    def answer(self, data: st.DataObject) -> None:
+        slot = data.draw(st.sampled_from(list(self.held.values())))
+        if slot is self.probe:
+            self.probe = None
+        self.happened(self.subject.answered(slot, self.now))
+
+    @precondition(lambda self: self.held or self.ended)
+    @rule(
+        data=st.data(),
+        kind=st.sampled_from(["concurrency", "rate", "quota", "overload", "none"]),
+        wait_ms=st.sampled_from([None, 0, 125, 4000, 100_000]),
+        back=st.booleans(),
+    )
+    def refuse(self, data: st.DataObject, kind: str, wait_ms: int | None, back: bool) -> None:
+        slot = data.draw(st.sampled_from([*self.held.values(), *self.ended[-4:]]))
+        others = self.in_flight - (self.held.get(slot.id) is slot)
+        learns = self.limit is None and self.policy.learn_limit and kind == "concurrency"
+        limited = self.limit is not None or learns
+        ours = kind in ("concurrency", "rate", "none")
+        reduces = ours and self.policy.auto_reduce and (self.limit or 1) > 1 and self.numbers[slot] > self.reduced_at
+        until = self.now + self.wait_s(kind, wait_ms) if limited else self.now
+        lengthens = until > self.now and (self.paused_until is None or until > self.paused_until)
+        if slot is self.probe and not lengthens:
+            self.probe = None
+        effects = self.happened(
+            self.subject.rate_limited(
+                slot, status=429, kind=kind, retry_after_ms=wait_ms, now=self.now, now_ms=1_700_000_000_000
+            )
+        )
+        assert isinstance(effects[0], RateLimited)
+        assert any(isinstance(effect, Reduced) for effect in effects) is reduces
+        assert [effect for effect in effects if isinstance(effect, Paused)] == ([Paused(until, kind)] * lengthens)
+        assert [effect for effect in effects if isinstance(effect, LimitSet)] == (
+            [LimitSet(max(1, others), "learned")] * learns
+        )
+        if back and self.held.get(slot.id) is slot:
+            self.absorb(slot)
+
+    def wait_s(self, kind: str, wait_ms: int | None) -> float:
+        """The pause that a refusal asks for (spec §7.2), written down once more."""
+        pause = self.policy.pause
+        stated = {None: None, 0: 1.0}.get(wait_ms, (wait_ms or 0) / 1000)
+        if kind == "quota" or (kind == "overload" and stated is None):
+            return 0.0
+        if kind == "overload":
+            return min(stated or 0.0, 60.0, pause.max_s)
+        return min(max(pause.default_s if stated is None else stated, pause.min_s), pause.max_s)
+
+    def absorb(self, slot: Slot) -> None:
+        effects = self.happened(self.subject.requeue(slot, self.now))
+        assert isinstance(effects[0], Released)
+        assert isinstance(effects[1], Queued | Refused)
+        assert effects[1].ticket is slot.ticket
+
+    @rule(wait_s=st.sampled_from([0.0, 2.0, 64.0, 65.0]))
+    def exhausted(self, wait_s: float) -> None:
+        effects = self.happened(self.subject.exhausted(wait_s, self.now))
+        until = self.now + wait_s
+        holds = self.limit is not None and 0 < wait_s <= self.policy.pause.max_s
+        longer = self.paused_until == until and self.pause_cause == "exhausted"
+        assert (effects != []) <= (holds and longer)
+        assert not holds or (self.paused_until is not None and self.paused_until >= until)
+
+    @precondition(lambda self: self.polling)
+    @rule(observed=st.sampled_from([None, 0, 1, 2, 9]))
+    def poll_ends(self, observed: int | None) -> None:
+        self.polling = False
+        self.next_poll = max(self.next_poll, self.now)
+        may_go = bool(self.waiting) and self.room and self.paused_until is None and self.probe is None
+        may_go = may_go and (observed is None or self.limit is None or observed < self.limit)
+        polls = int(may_go)
+        error = "timed out" if observed is None else None
+        effects = self.happened(self.subject.polled(observed, error, self.now), polls=polls)
+        if self.gated:
+            assert any(isinstance(effect, Granted) for effect in effects) is may_go
+
+    # --- operators ---
+
+    @rule(limit=limits)
+    def set_limit(self, limit: int | None) -> None:
+        removed = limit is None and self.limit is not None
+        effects = self.happened(self.subject.set_limit(limit, "api", self.now))
+        assert effects[0] == LimitSet(limit, "api")
+        if removed:
+            assert self.paused_until is None
+            assert not self.waiting
+
+    @rule()
+    def restore(self) -> None:
+        original = self.reduced_from
+        effects = self.happened(self.subject.restore(self.now))
+        assert effects[:1] == ([] if original is None else [LimitSet(original, "restore")])
+
+    @rule(cooldown_s=cooldowns)
+    def set_cooldown(self, cooldown_s: float) -> None:
+        self.happened(self.subject.set_cooldown(cooldown_s, "api"))
+
+    @rule(policy=policies)
+    def reload(self, policy: Policy) -> None:
+        self.policy = policy
+        self.time_is_up()
+        self.happened(self.subject.set_policy(policy, self.now), refusals=frozenset({"paused", "queue_timeout"}))
+
+    @rule(duration_s=st.sampled_from([0.5, 4.0, 100.0]))
+    def pause(self, duration_s: float) -> None:
+        effects = self.happened(self.subject.pause(self.now + duration_s, self.now))
+        assert effects[0] == Paused(self.now + duration_s, "operator")
+
+    @rule()
+    def resume(self) -> None:
+        paused = self.paused_until is not None
+        effects = self.happened(self.subject.resume(self.now))
+        assert effects[:1] == ([Resumed("operator")] if paused else [])
+
+    @rule(workspace=workspaces)
+    def flip_star(self, workspace: str) -> None:
+        self.stars.symmetric_difference_update({workspace})
+        self.subject.star_changed(workspace)
+
+    @precondition(lambda self: self.held)
+    @rule(data=st.data())
+    def reclaim(self, data: st.DataObject) -> None:
+        slot = data.draw(st.sampled_from(list(self.held.values())))
+        effects = self.happened(self.subject.reclaim(slot, self.now))
+        assert effects[:1] == [Reclaimed(slot, "operator", self.now - slot.granted_at)]
+
+    # --- time ---
+
+    @precondition(lambda self: self.held)
+    @rule(data=st.data())
+    def bytes_move(self, data: st.DataObject) -> None:
+        data.draw(st.sampled_from(list(self.held.values()))).progress_at = self.now
+
+    @rule()
+    def watchdog(self) -> None:
+        silent_s, hold_s = self.policy.slot_timeout_s, self.policy.max_hold_s
+        overdue = [
+            slot
+            for slot in self.held.values()
+            if (silent_s is not None and self.now - slot.progress_at >= silent_s)
+            or (hold_s is not None and self.now - slot.granted_at >= hold_s)
+        ]
+        effects = self.happened(self.subject.reclaim_overdue(self.now))
+        assert [effect.slot for effect in effects if isinstance(effect, Reclaimed)] == overdue
+
+    @rule(seconds=st.sampled_from([MOMENT, 0.5, 1.0, 5.0, 20.0]))
+    def time_passes_unseen(self, seconds: float) -> None:
+        """The timer is late: calls come before it looks."""
+        self.now += seconds
+
+    @rule(off=st.sampled_from([-MOMENT, 0.0, MOMENT, 1.0]))
+    def next_deadline(self, off: float) -> None:
+        deadline = self.subject.next_deadline()
+        self.now = max(self.now, (self.now if deadline is None else deadline) + off)
+        self.tick()
+
+    @rule()
+    def tick(self) -> None:
+        self.time_is_up()
+        self.happened(self.subject.tick(self.now), refusals=frozenset({"queue_timeout"}))
+        deadline = self.subject.next_deadline()
+        assert deadline is None or deadline > self.now, "a deadline that is over"
+        assert self.paused_until is None or self.paused_until > self.now
+
+    def time_is_up(self) -> None:
+        """What a tick ends without a word."""
+        self.resting = [(at, slot) for at, slot in self.resting if at > self.now]
+        if self.probe is not None and self.probe_until <= self.now:
+            self.probe = None
+
+    # --- always ---
+
+    @invariant()
+    def nothing_differs(self) -> None:
+        seen = self.subject.snapshot(self.now)
+        assert (seen.held, seen.queued) == (len(self.held), len(self.waiting))
+        assert (seen.limit, seen.auto_reduced_from) == (self.limit, self.reduced_from)
+        assert (seen.paused_until_at, seen.pause_cause) == (self.paused_until, self.pause_cause)
+        assert seen.cooldown_s == self.cooldown_s
+        kept = seen.in_flight - self.in_flight  # the slot that started the poll that runs
+        assert kept in ((0, 1) if self.polling else (0,))
+        assert len(seen.evidence) <= 20
+
+    @invariant()
+    def nobody_waits_in_vain(self) -> None:
+        if not self.waiting:
+            return
+        assert not any(self.outlasted(since) for _, since in self.waiting.values())
+        if self.paused_until is None and self.probe is None and self.room:
+            assert self.gated, "stalled"
+            assert self.polling or self.next_poll <= self.now + (self.policy.gate_interval_s or 0.0), "stalled"
+
+    @invariant()
+    def deadline_is_the_first_thing_due(self) -> None:
+        assert self.subject.next_deadline() == self.deadline
+
+    def teardown(self) -> None:
+        """At rest as many as the limit are free: all have ended once, and then that many go at once."""
+        if not hasattr(self, "subject"):
+            return
+        self.reload(Policy(pause=PAUSE, max_wait_s=1e6))
+        while self.waiting or self.held or self.resting or self.polling or self.paused_until is not None:
+            self.resume()
+            if self.polling:
+                self.poll_ends(None)
+            for slot in list(self.held.values()):
+                self.happened(self.subject.release(slot, self.now))
+            self.next_deadline(0.0)
+        assert len(self.ended) == len(self.numbers), "each granted slot ends in exactly one outcome"
+        assert len(set(self.ended)) == len(self.ended)
+        seen: Any = self.subject.snapshot(self.now)
+        assert (seen.held, seen.cooling, seen.queued) == (0, 0, 0)
+        for _ in range(self.limit or 5):
+            self.ask("a", 0)
+        assert len(self.held) == (self.limit or 5)
+        assert self.limit is None or not self.room
+
+
+def machine_of(build: Build) -> type[SchedulerMachine]:
+    """The machine for schedulers that `build(policy, stars, limit=…, cooldown_s=…)` makes."""
+    return type("Machine", (SchedulerMachine,), {"build": staticmethod(build)})

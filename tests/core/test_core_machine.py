@@ -1,0 +1,18 @@
+"""The scheduler, used wildly beside a naive model of the contract (see machine.py)."""
+
+from collections.abc import Set as AbstractSet
+
+from hypothesis import settings
+from machine import machine_of
+
+from proxy.core.model import Policy
+from proxy.core.scheduler import Scheduler
+
+
+def in_memory(policy: Policy, stars: AbstractSet[str], *, limit: int | None, cooldown_s: float) -> Scheduler:
+    return Scheduler("api.example.com", policy, stars, limit=limit, cooldown_s=cooldown_s)
+
+
+Machine = machine_of(in_memory)
+Machine.TestCase.settings = settings(max_examples=150, stateful_step_count=50, deadline=None)
+TestScheduler = Machine.TestCase
