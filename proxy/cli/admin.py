@@ -95,7 +95,9 @@ class Admin:
         match answer:
             case {"error": {"code": str(code), "message": str(message)}, **more} if status >= 400:
                 errors = more.get("errors")
-                raise BadConfig(errors) if isinstance(errors, list) else Failure(code, message)
+                if isinstance(errors, list):
+                    raise BadConfig(error["message"] for error in errors)
+                raise Failure(code, message, status=status)
             case None | dict() if 200 <= status < 300:
                 return answer
         raise Failure("not_slotgate", f"what answers at {self} is not slotgate's admin API (status {status})")

@@ -40,8 +40,7 @@ def limit(admin: Admin, output: Output, provider: str, number: int | None) -> No
     elif number:
         answer = admin.put(*_LIMITS, provider_id, body={"limit": number})
     else:
-        admin.delete(*_LIMITS, provider_id)
-        answer = {"providerId": provider_id, "limit": None}
+        answer = admin.delete(*_LIMITS, provider_id) or {"providerId": provider_id, "limit": None}
     output.answer(answer)
     output.say(f"{provider_id}: " + ("unlimited" if answer["limit"] is None else f"limit {answer['limit']}"))
     remark_unless_persisted(output, answer)
@@ -99,7 +98,7 @@ def _limit_of(admin: Admin, provider_id: str) -> Any:
     try:
         return admin.get(*_LIMITS, provider_id)
     except Failure as failure:
-        if failure.code != "not_found":
+        if failure.status != 404:
             raise
         return {"providerId": provider_id, "limit": None}
 
@@ -124,5 +123,5 @@ def _provider_id(admin: Admin, output: Output, name: str) -> str:
         return name
     if name in upstreams:
         return str(upstreams[name]["provider"])
-    output.remark(f"slotgate: no upstream uses the provider {name}; known: {', '.join(dict.fromkeys(providers))}")
+    output.remark(f"slotgate: no upstream uses a provider {name}; upstreams: {', '.join(upstreams)}")
     return name

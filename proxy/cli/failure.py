@@ -11,13 +11,14 @@ import click
 
 
 class Failure(click.ClickException):
-    """Ends the command. `code` is the admin API's word for it, or one of ours."""
+    """Ends the command. `code` is the admin API's word for it, with the answer's `status`, or one of ours."""
 
     exit_code = 1
 
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(self, code: str, message: str, *, status: int | None = None) -> None:
         super().__init__(message)
         self.code = code
+        self.status = status
         self.as_json = False
         self.lines = [f"slotgate: {message}"]  # for people
 
@@ -41,7 +42,7 @@ class BadConfig(Failure):
 
     def __init__(self, errors: Iterable[object]) -> None:
         self.errors = [str(error) for error in errors]
-        super().__init__("bad_config", f"errors in the configuration: {len(self.errors)}")
+        super().__init__("bad_configuration", f"errors in the configuration: {len(self.errors)}")
         self.lines = list(self.errors)
 
     def document(self) -> dict[str, object]:

@@ -7,10 +7,12 @@ import os
 from pathlib import Path
 
 import click
+import yaml
 
 from proxy.cli.admin import Admin
 from proxy.cli.failure import BadConfig, Failure
 from proxy.config import Address, BaseUrl, Settings, find_file, load, parse_address, parse_url
+from proxy.config import Admin as AdminSettings
 from proxy.errors import ConfigErrors
 from proxy.web.tools import base_url
 
@@ -28,14 +30,29 @@ def find_admin(named: str | None, token_file: str | None, config: str | None) ->
     token = _token(token_file) if token_file else None
     if named:
         return Admin(at=_place(named), token=token)
+    path = find_file(config, os.environ)
+    settings = _admin_settings(path)
+    if settings.listen is None:
+        raise Failure("admin_off", f"{path} turns the admin API off; --admin URL names another one")
+    return Admin(at=_reached(settings.listen), token=token or settings.token)
+
+
+def _admin_settings(path: Path | None) -> AdminSettings:
     try:
-        settings = settings_of(config)
-    except BadConfig as failure:
-        failure.lines.append("slotgate: until that is right, --admin URL names the running proxy")
-        raise
-    if settings.admin.listen is None:
-        raise Failure("admin_off", f"{settings.source} turns the admin API off; --admin URL names another one")
-    return Admin(at=_reached(settings.admin.listen), token=token or settings.admin.token)
+        return load(path, env=os.environ).admin
+    except ConfigErrors as errors:
+        # The rest of the file may be broken just now, or need what only the service's environment has.
+        try:
+            return load(path, env=os.environ, text=_admin_part(path)).admin
+        except (OSError, ValueError, yaml.YAMLError, ConfigErrors):
+            raise BadConfig(errors.problems) from None
+
+
+def _admin_part(path: Path | None) -> str:
+    content = yaml.safe_load(path.read_text("utf-8")) if path else None
+    if not isinstance(content, dict):
+        raise ValueError  # noqa: TRY004 - the file's fault, like every other one of its values
+    return yaml.safe_dump({"admin": content.get("admin"), "state": "memory"})
 
 
 def _place(named: str) -> BaseUrl | Path:

@@ -4,6 +4,7 @@
 # Rule 2: names come from clients: control characters in them never reach the terminal.
 
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -47,9 +48,9 @@ class Output:
             shown.add_column(column.strip(), justify="right" if column.startswith(" ") else "left", no_wrap=True)
         for row in rows:
             shown.add_row(*(Text(printable(cell)) for cell in row))
-        console = Console(highlight=False)
+        terminal = sys.stdout.isatty()
         # A pipe has no width: nothing is cut off there.
-        console.print(shown, width=None if console.is_terminal else 1000, crop=False, no_wrap=True)
+        Console(highlight=False, width=None if terminal else 1000).print(shown)
 
 
 def printable(text: str) -> str:

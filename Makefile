@@ -1,0 +1,71 @@
+# One command for each thing a person does here. Needs make, Python 3.11 or newer, and the network the first time.
+#
+# Rule 1: everything lands in .venv; a stamp file in it says what is installed, so that a second run starts at once.
+# Rule 2: versions come from constraints.txt; `make lock` writes it anew.
+
+VENV ?= .venv
+ARGS ?=
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
+  "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$python" && break; done)
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+SOURCES := $(shell find proxy -type f -not -name '*.pyc')
+FORMATTED := proxy tests $(wildcard .ci/*.py)
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help serve test check lint lock system-packages clean
+
+help:
+	@echo 'make serve   install and start the proxy (ARGS="--limit umans=4" passes options)'
+	@echo 'make test    install what the tests need and run them (ARGS="tests/core -k star" picks some)'
+	@echo 'make check   format and lint check, types, layers, tests with branch coverage'
+	@echo 'make lock    write constraints.txt anew'
+	@echo 'make clean   remove what was made'
+
+serve: $(VENV)/installed
+	exec $(BIN)/slotgate serve $(ARGS)
+
+test: $(VENV)/developing system-packages
+	$(BIN)/python -m pytest $(ARGS)
+
+check: lint system-packages
+	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered $(ARGS)
+
+lint: $(VENV)/developing
+	$(BIN)/ruff format --check $(FORMATTED)
+	$(BIN)/ruff check $(FORMATTED)
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+# Debian's python3 comes without ensurepip, and `python3 -m venv` then leaves half a venv behind.
+$(BIN)/python:
+	@test -n '$(PYTHON)' || { echo 'Python 3.11 or newer is needed; PYTHON=/path/to/python names one' >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null \
+	  || { echo '$(PYTHON) cannot make a venv; on Debian and Ubuntu: apt install python3-venv' >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/installed: $(BIN)/python pyproject.toml constraints.txt $(SOURCES)
+	$(PIP) install --constraint constraints.txt .
+	@touch $@
+
+$(VENV)/developing: $(BIN)/python pyproject.toml constraints.txt
+	$(PIP) install --constraint constraints.txt --editable '.[dev]'
+	@touch $@ $(VENV)/installed
+
+# What tests use beside Python, where we may install it: without it those tests are skipped.
+system-packages:
+	@command -v systemd-analyze >/dev/null || [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null \
+	  || { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends systemd; }
+
+lock:
+	$(PYTHON) -m venv --clear $(VENV)-lock
+	$(VENV)-lock/bin/python -m pip install --quiet '.[dev]'
+	{ echo '# Written by `make lock`: the versions that CI runs with, newest in the ranges of pyproject.toml.'; \
+	  $(VENV)-lock/bin/python -m pip freeze --exclude slotgate; } > constraints.txt
+	rm -r $(VENV)-lock
+
+clean:
+	rm -rf $(VENV) $(VENV)-lock build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+	  .import_linter_cache .coverage .coverage.* htmlcov
+	find proxy tests -name __pycache__ -type d -prune -exec rm -r {} +

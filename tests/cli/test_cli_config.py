@@ -1,0 +1,111 @@
+# check, serve's way to its settings, and env.
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from fake_admin_api import Run
+
+from proxy import __version__
+from proxy.web.tools import TOOLS
+
+
+def write(path: Path, text: str) -> str:
+    path.write_text(text)
+    return str(path)
+
+
+def test_check_shows_the_effective_configuration_which_loads_again(run: Run, tmp_path: Path) -> None:
+    file = write(tmp_path / "c.yaml", "upstreams: {umans: {limit: 4}}")
+    shown = run("check", "--config", file)
+    assert (shown.exit_code, shown.stderr) == (0, "")
+    again = run("check", "--config", write(tmp_path / "again.yaml", shown.stdout))
+    assert again.stdout == shown.stdout
+    assert yaml.safe_load(shown.stdout)["upstreams"]["umans"]["limit"] == 4
+    assert json.loads(run("check", "--config", file, "--json").stdout) == yaml.safe_load(shown.stdout)
+
+
+def test_check_shows_every_error_on_a_line_of_its_own_and_ends_with_78(run: Run, tmp_path: Path) -> None:
+    file = write(tmp_path / "c.yaml", "nonsense: 1\nlisten: nowhere\nqueue: {max_wait: 5}\n")
+    result = run("check", "--config", file)
+    assert (result.exit_code, result.stdout) == (78, "")
+    assert [line.split(" ")[0] for line in result.stderr.splitlines()] == [f"{file}:{n}:" for n in (1, 2, 3)]
+    as_json = run("check", "--config", file, "--json")
+    assert (as_json.exit_code, as_json.stderr) == (78, "")
+    assert json.loads(as_json.stdout)["errors"] == result.stderr.splitlines()
+
+
+def test_the_command_line_beats_the_file(run: Run, tmp_path: Path) -> None:
+    file = write(tmp_path / "c.yaml", "upstreams: {umans: {limit: 4}, zai: {limit: 1}}")
+    options = ["--limit", "umans=2", "--limit", "zai=none", "--upstream", "mine=http://127.0.0.1:9/x?y"]
+    assert "command line" in run("check", "--config", file, *options).stderr
+    options[-1] = "mine=http://127.0.0.1:9/x"
+    upstreams = json.loads(run("check", "--config", file, "--json", *options).stdout)["upstreams"]
+    assert upstreams["umans"]["limit"] == 2
+    assert upstreams["zai"]["limit"] is None
+    assert upstreams["mine"]["url"] == "http://127.0.0.1:9/x"
+
+
+@pytest.mark.parametrize(
+    "option",
+    [f"--limit={limit}" for limit in ("umans", "umans=", "umans=few", "=3", f"umans={'9' * 5000}")]
+    + [f"--upstream={upstream}" for upstream in ("x", "x=", "=http://x")],
+)
+@pytest.mark.parametrize("command", ["check", "serve"])
+def test_an_option_of_the_wrong_form_is_wrong_usage(run: Run, command: str, option: str) -> None:
+    assert run(command, option).exit_code == 2
+
+
+def test_serve_with_a_wrong_configuration_shows_every_error_and_ends_with_78(tmp_path: Path) -> None:
+    file = write(tmp_path / "c.yaml", "nonsense: 1\nlisten: nowhere\n")
+    command = [sys.executable, "-m", "proxy", "serve", "--config", file]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (78, "")
+    assert [line.split(" ")[0] for line in done.stderr.splitlines()] == [f"{file}:1:", f"{file}:2:"]
+
+
+def test_the_version_is_the_package_s(run: Run) -> None:
+    assert run("--version").stdout == f"slotgate {__version__}\n"
+
+
+def test_env_prints_a_line_that_a_shell_can_run(run: Run) -> None:
+    result = run("env", "claude-code")
+    line = "export ANTHROPIC_BASE_URL=http://127.0.0.1:8787/anthropic"
+    assert (result.exit_code, result.stdout, result.stderr) == (0, f"{line}\n", "")
+    assert json.loads(run("env", "claude-code", "--json").stdout) == {"tool": "claude-code", "line": line, "where": ""}
+
+
+def test_env_names_the_file_of_a_line_that_is_no_shell_s_beside_it(run: Run) -> None:
+    result = run("env", "codex")
+    assert result.stdout == 'openai_base_url = "http://127.0.0.1:8787/openai/v1"\n'
+    assert "~/.codex/config.toml" in result.stderr
+
+
+def test_env_knows_where_the_proxy_listens_and_takes_upstream_and_workspace(run: Run, tmp_path: Path) -> None:
+    file = write(tmp_path / "c.yaml", "listen: ['unix:/run/s.sock', '[::]:99']\nupstreams: {mine: {url: 'http://x'}}")
+    result = run("env", "opencode", "--config", file, "--upstream", "mine", "--workspace", "a b/é")
+    options = json.loads(result.stdout)["provider"]["mine"]["options"]
+    assert options == {"baseURL": "http://[::1]:99/~a%20b%2F%C3%A9/mine/v1"}
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_each_tool_s_line_points_to_its_usual_upstream(run: Run, tool: str) -> None:
+    result = run("env", tool)
+    assert result.exit_code == 0
+    assert f"http://127.0.0.1:8787/{TOOLS[tool].upstream}{TOOLS[tool].path}" in result.stdout
+    assert "{" not in result.stdout.replace('{"', "")
+
+
+def test_env_refuses_what_would_not_work(run: Run, tmp_path: Path) -> None:
+    alone = write(tmp_path / "alone.yaml", "presets: false\nupstreams: {mine: {url: 'http://x'}}")
+    unix = write(tmp_path / "unix.yaml", "listen: unix:/run/s.sock")
+    assert run("env", "codex", "--config", alone).exit_code == 1
+    assert "mine" in run("env", "codex", "--config", alone).stderr
+    assert run("env", "codex", "--config", unix).exit_code == 1
+    assert run("env", "codex", "--workspace", "").exit_code == 2
+    assert run("env", "codex", "--workspace", "x" * 129).exit_code == 2
+    assert run("env", "notepad").exit_code == 2
+    assert run("env", "codex", "--config", str(tmp_path / "none")).exit_code == 78

@@ -1,0 +1,101 @@
+# limit, cooldown, pause, resume, restore: what they ask of the admin API, and what they say about its answer.
+
+import json
+from typing import Any
+
+import pytest
+from fake_admin_api import Api, Run
+
+UMANS = "/concurrency/{}/api.code.umans.ai"
+LIMIT = {"providerId": "api.code.umans.ai", "limit": 3}
+COOLDOWN = {"providerId": "api.code.umans.ai", "cooldownMs": 1500}
+ENTRY: dict[str, Any] = {"providerId": "api.code.umans.ai", "limit": 3, "inFlight": 1, "queued": 0, "paused": False}
+PAUSED = {**ENTRY, "paused": True, "pausedUntil": 1_800_000_000_000}
+UNLIMITED = {**ENTRY, "limit": None}
+
+
+@pytest.mark.parametrize(
+    ("command", "asked", "body", "answer", "said"),
+    [
+        (["limit", "umans"], "GET limits", None, (200, LIMIT), "api.code.umans.ai: limit 3"),
+        (["limit", "umans", "3"], "PUT limits", {"limit": 3}, (200, LIMIT), "api.code.umans.ai: limit 3"),
+        (["limit", "umans", "none"], "DELETE limits", None, (204, None), "api.code.umans.ai: unlimited"),
+        (["cooldown", "umans"], "GET cooldown", None, (200, COOLDOWN), "api.code.umans.ai: cooldown 1500ms"),
+        (["cooldown", "umans", "1.5s"], "PUT cooldown", {"cooldownMs": 1500}, (200, COOLDOWN), "cooldown 1500ms"),
+        (["cooldown", "umans", "0"], "PUT cooldown", {"cooldownMs": 0}, (200, COOLDOWN), "cooldown"),
+        (["pause", "umans", "2m"], "PUT pause", {"durationMs": 120_000}, (200, PAUSED), "limit 3, paused until "),
+        (["resume", "umans"], "DELETE pause", None, (200, ENTRY), "limit 3, not paused"),
+        (["restore", "umans"], "POST restore", None, (200, ENTRY), "limit 3, not paused"),
+        (["resume", "umans"], "DELETE pause", None, (200, UNLIMITED), "unlimited, not paused"),
+    ],
+)
+def test_a_command_asks_the_admin_api_and_says_what_holds_now(
+    api: Api, run: Run, command: list[str], asked: str, body: object, answer: tuple[int, Any], said: str
+) -> None:
+    method, what = asked.split()
+    api.answers[f"{method} {UMANS.format(what)}"] = answer
+    result = run(*command, "--admin", api.url)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert said in result.stdout
+    assert (api.last.method, api.last.path, api.last.body) == (method, UMANS.format(what), body)
+    assert api.last.headers.get("Content-Type") == ("application/json" if body else None)
+
+
+def test_with_json_the_answer_of_the_api_is_the_only_output(api: Api, run: Run) -> None:
+    api.answers[f"PUT {UMANS.format('limit' + 's')}"] = (200, LIMIT)
+    result = run("limit", "umans", "3", "--admin", api.url, "--json")
+    assert json.loads(result.stdout) == LIMIT
+    assert result.stderr == ""
+
+
+def test_a_provider_without_a_limit_is_shown_as_unlimited(api: Api, run: Run) -> None:
+    result = run("limit", "umans", "--admin", api.url)
+    assert (result.exit_code, result.stdout) == (0, "api.code.umans.ai: unlimited\n")
+    shown = run("limit", "umans", "--admin", api.url, "--json").stdout
+    assert json.loads(shown) == {"providerId": "api.code.umans.ai", "limit": None}
+
+
+def test_taking_away_a_limit_that_is_not_there_is_refused_in_the_words_of_the_proxy(api: Api, run: Run) -> None:
+    result = run("limit", "umans", "none", "--admin", api.url)
+    assert (result.exit_code, result.stdout, result.stderr) == (1, "", "slotgate: no such thing\n")
+
+
+def test_a_change_that_could_not_be_stored_is_remarked_upon(api: Api, run: Run) -> None:
+    api.answers[f"PUT {UMANS.format('limits')}"] = (200, {**LIMIT, "persisted": False})
+    result = run("limit", "umans", "3", "--admin", api.url)
+    assert result.exit_code == 0
+    assert "could not be stored" in result.stderr
+
+
+def test_a_provider_is_known_by_its_id_too(api: Api, run: Run) -> None:
+    api.answers["PUT /concurrency/limits/127.0.0.1%3A8000"] = (200, {"providerId": "127.0.0.1:8000", "limit": 1})
+    result = run("limit", "127.0.0.1:8000", "1", "--admin", api.url)
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "127.0.0.1:8000: limit 1\n", "")
+
+
+def test_an_unknown_provider_gets_its_limit_but_not_without_a_word(api: Api, run: Run) -> None:
+    api.answers["PUT /concurrency/limits/a%2Fb%20c"] = (200, {"providerId": "a/b c", "limit": 1})
+    result = run("limit", "a/b c", "1", "--admin", api.url)
+    assert result.exit_code == 0
+    assert result.stderr == "slotgate: no upstream uses a provider a/b c; upstreams: umans, local\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["limit", "umans", "0"],
+        ["limit", "umans", "-1"],
+        ["limit", "umans", "two"],
+        ["limit", "umans", "9" * 5000],
+        ["limit"],
+        ["cooldown", "umans", "5"],
+        ["cooldown", "umans", "soon"],
+        ["pause", "umans"],
+        ["pause", "umans", "30"],
+        ["nonsense"],
+    ],
+)
+def test_wrong_usage_ends_with_2_and_asks_nothing(api: Api, run: Run, command: list[str]) -> None:
+    result = run(*command, *(["--admin", api.url] if len(command) > 1 else []))
+    assert result.exit_code == 2
+    assert api.asked == []

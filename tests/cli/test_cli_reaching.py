@@ -1,0 +1,139 @@
+# Which proxy a command talks to, with which token, and what it says when that does not work.
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+from fake_admin_api import Api, Run
+
+STAR = {"workspaceId": "w", "starred": True, "queued": 2, "inFlight": 1}
+PUT_STAR = "PUT /concurrency/workspaces/w"
+
+
+def write(path: Path, text: str) -> str:
+    path.write_text(text)
+    return str(path)
+
+
+def test_the_address_may_come_from_the_option_the_environment_or_the_configuration(
+    api: Api, run: Run, tmp_path: Path
+) -> None:
+    api.answers[PUT_STAR] = (200, STAR)
+    address = api.url.removeprefix("http://")
+    file = write(tmp_path / "c.yaml", f"admin: {{listen: '{address}'}}")
+    assert run("star", "w", "--admin", api.url).exit_code == 0
+    assert run("star", "w", "--admin", address).exit_code == 0
+    assert run("star", "w", "--config", file).exit_code == 0
+    assert run("star", "w", SLOTGATE_CONFIG=file).exit_code == 0
+    assert run("star", "w", SLOTGATE_CONFIG=str(tmp_path / "none"), SLOTGATE_ADMIN=api.url).exit_code == 0
+    assert [asked.body for asked in api.asked] == [{"starred": True}] * 5
+
+
+def test_a_unix_socket_is_reached_by_option_and_by_configuration(unix_api: Api, run: Run, tmp_path: Path) -> None:
+    unix_api.answers[PUT_STAR] = (200, STAR)
+    file = write(tmp_path / "c.yaml", f"admin: {{listen: '{unix_api.url}'}}")
+    assert run("star", "w", "--admin", unix_api.url).stdout == "w: starred, 1 in flight, 2 queued\n"
+    assert run("star", "w", "--config", file).exit_code == 0
+    assert unix_api.last.headers["Host"] == "localhost"
+
+
+def test_an_address_that_is_bound_everywhere_is_reached_on_this_machine(api: Api, run: Run, tmp_path: Path) -> None:
+    api.answers[PUT_STAR] = (200, STAR)
+    token = write(tmp_path / "token", "t0ken")
+    port = api.url.rpartition(":")[2]
+    file = write(tmp_path / "c.yaml", f"admin: {{listen: '0.0.0.0:{port}', token_file: {token}}}")
+    assert run("star", "w", "--config", file).exit_code == 0
+    assert api.last.headers["Host"] == f"127.0.0.1:{port}"
+
+
+def test_a_base_path_in_front_of_the_admin_api_is_kept(api: Api, run: Run) -> None:
+    api.answers["PUT /slotgate/concurrency/workspaces/w"] = (200, STAR)
+    assert run("star", "w", "--admin", f"{api.url}/slotgate/").exit_code == 0
+
+
+def test_the_token_of_the_configuration_goes_only_to_the_address_beside_it(api: Api, run: Run, tmp_path: Path) -> None:
+    api.answers[PUT_STAR] = (200, STAR)
+    token = write(tmp_path / "token", "s3cret\n")
+    address = api.url.removeprefix("http://")
+    file = write(tmp_path / "c.yaml", f"admin: {{listen: '{address}', token_file: {token}}}")
+    run("star", "w", "--config", file)
+    assert api.last.headers["Authorization"] == "Bearer s3cret"
+    run("star", "w", "--config", file, "--admin", api.url)
+    assert "Authorization" not in api.last.headers
+    run("star", "w", "--admin", api.url, "--token-file", token)
+    assert api.last.headers["Authorization"] == "Bearer s3cret"
+    run("star", "w", "--admin", api.url, SLOTGATE_TOKEN_FILE=token)
+    assert api.last.headers["Authorization"] == "Bearer s3cret"
+
+
+def test_a_configuration_that_is_broken_elsewhere_still_leads_to_the_proxy(api: Api, run: Run, tmp_path: Path) -> None:
+    api.answers[PUT_STAR] = (200, STAR)
+    write(tmp_path / "token", "s3cret")
+    address = api.url.removeprefix("http://")
+    file = write(
+        tmp_path / "c.yaml",
+        f"admin: {{listen: '{address}', token_file: ./token}}\nnonsense: 1\nqueue: {{keepalive: ['${{UNSET_HERE}}']}}",
+    )
+    assert run("star", "w", "--config", file).exit_code == 0
+    assert api.last.headers["Authorization"] == "Bearer s3cret"
+
+
+@pytest.mark.parametrize(
+    "text", ["admin: {listen: nowhere}\nnonsense: 1", "- nonsense: 1", "a: [", "admin: 3", "admin: {listen: off}"]
+)
+def test_a_configuration_that_does_not_lead_to_it_is_told_with_every_error(run: Run, tmp_path: Path, text: str) -> None:
+    file = write(tmp_path / "c.yaml", text)
+    result, checked = run("status", "--config", file), run("check", "--config", file)
+    assert (result.exit_code, result.stderr) == (78, checked.stderr)
+
+
+def test_an_admin_api_that_is_turned_off_is_named(run: Run, tmp_path: Path) -> None:
+    file = write(tmp_path / "c.yaml", 'admin: {listen: "off"}')
+    result = run("status", "--config", file)
+    assert (result.exit_code, result.stderr.count("turns the admin API off")) == (1, 1)
+
+
+def test_a_proxy_that_is_not_running_is_told_with_its_address(run: Run, tmp_path: Path) -> None:
+    with socket.socket() as sock:  # bound, not listening
+        sock.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{sock.getsockname()[1]}"
+        result = run("status", "--admin", url)
+        as_json = run("status", "--admin", url, "--json")
+    words = f"the proxy is not running at {url}; start it with: slotgate serve"
+    assert (result.exit_code, result.stderr) == (1, f"slotgate: {words}\n")
+    assert as_json.exit_code == 1
+    assert json.loads(as_json.stdout) == {"error": {"code": "not_running", "message": words}}
+    assert "not running at unix:" in run("status", "--admin", f"unix:{tmp_path}/none.sock").stderr
+
+
+def test_a_missing_and_a_wrong_token_are_told_apart(api: Api, run: Run, tmp_path: Path) -> None:
+    api.answers[PUT_STAR] = (401, {"error": {"code": "unauthorized", "message": "…"}})
+    token = write(tmp_path / "token", "s3cret")
+    without, wrong = run("star", "w", "--admin", api.url), run("star", "w", "--admin", api.url, "--token-file", token)
+    assert (without.exit_code, "needs a token" in without.stderr) == (1, True)
+    assert (wrong.exit_code, "does not accept this token" in wrong.stderr) == (1, True)
+    assert "s3cret" not in wrong.output
+
+
+@pytest.mark.parametrize("content", [b"", b" \n", b"two words", b"two\nlines", b"\xff", "tök".encode()])
+def test_a_token_file_without_one_token_is_refused(api: Api, run: Run, tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "token").write_bytes(content)
+    result = run("star", "w", "--admin", api.url, "--token-file", str(tmp_path / "token"))
+    assert (result.exit_code, api.asked) == (1, [])
+    assert run("star", "w", "--admin", api.url, "--token-file", str(tmp_path / "none")).exit_code == 1
+
+
+@pytest.mark.parametrize("answer", [(200, b"<html>"), (200, [1]), (500, b"oops"), (502, {"error": "bad"}), (302, None)])
+def test_something_else_at_the_address_is_not_taken_for_the_proxy(
+    api: Api, run: Run, answer: tuple[int, object]
+) -> None:
+    api.answers[PUT_STAR] = answer
+    result = run("star", "w", "--admin", api.url)
+    assert result.exit_code == 1
+    assert "is not slotgate's admin API" in result.stderr
+
+
+@pytest.mark.parametrize("address", ["ftp://x", "x", "http://u:p@x", "unix:relative", "http://x:99999", ":8788"])
+def test_an_address_that_cannot_be_is_wrong_usage(run: Run, address: str) -> None:
+    assert run("status", "--admin", address).exit_code == 2

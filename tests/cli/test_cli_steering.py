@@ -1,0 +1,100 @@
+# star, unstar, reload, status.
+
+import json
+from typing import Any
+
+from fake_admin_api import Api, Run
+
+ENTRY: dict[str, Any] = {
+    "providerId": "api.code.umans.ai",
+    "limit": 3,
+    "inFlight": 3,
+    "queued": 7,
+    "paused": False,
+    "cooldownMs": 350,
+    "autoReduced": False,
+    "held": 2,
+    "cooling": 1,
+    "oldestWaitMs": 12_345,
+}
+IDLE = {**ENTRY, "providerId": "idle", "limit": None, "inFlight": 0, "held": 0, "cooling": 0, "queued": 0} | {
+    "oldestWaitMs": None
+}
+STATUS: dict[str, Any] = {
+    "version": "0.1.0",
+    "startedAt": 1,
+    "listen": ["127.0.0.1:8787"],
+    "config": {"path": None, "loadedAt": 1, "error": None},
+    "state": {"kind": "sqlite", "ok": True},
+}
+
+
+def with_status(api: Api, *entries: dict[str, Any], **changes: Any) -> None:
+    api.answers["GET /status"] = (200, {**STATUS, **changes})
+    api.answers["GET /concurrency/status?all=1"] = (200, {"providers": list(entries)})
+
+
+def test_star_and_unstar_say_what_the_workspace_has(api: Api, run: Run) -> None:
+    answer = {"workspaceId": "a b", "starred": False, "queued": 2, "inFlight": 1}
+    api.answers["PUT /concurrency/workspaces/a%20b"] = (200, answer)
+    result = run("unstar", "a b", "--admin", api.url)
+    assert (result.exit_code, result.stdout) == (0, "a b: not starred, 1 in flight, 2 queued\n")
+    assert api.last.body == {"starred": False}
+
+
+def test_a_name_cannot_steer_the_terminal(api: Api, run: Run) -> None:
+    answer = {"workspaceId": "\x1b[2Jx", "starred": True, "queued": 0, "inFlight": 0}
+    api.answers["PUT /concurrency/workspaces/x"] = (200, answer)
+    assert "\x1b" not in run("star", "x", "--admin", api.url).stdout
+
+
+def test_reload_lists_what_changed_and_what_needs_a_restart(api: Api, run: Run) -> None:
+    api.answers["POST /reload"] = (200, {"changed": ["listen", "upstreams.x.limit"], "needsRestart": ["listen"]})
+    result = run("reload", "--admin", api.url)
+    assert (result.exit_code, result.stdout) == (0, "changed: listen, upstreams.x.limit\n")
+    assert result.stderr == "slotgate: only a restart changes listen\n"
+    api.answers["POST /reload"] = (200, {"changed": [], "needsRestart": []})
+    assert run("reload", "--admin", api.url).stdout == "nothing changed\n"
+
+
+def test_reload_of_a_broken_configuration_shows_each_error_and_ends_with_78(api: Api, run: Run) -> None:
+    errors = [{"file": "f", "line": 1, "path": "a", "message": f"f:{n}: a: found b"} for n in (1, 2)]
+    api.answers["POST /reload"] = (422, {"error": {"code": "c", "message": "m"}, "errors": errors})
+    result = run("reload", "--admin", api.url)
+    assert (result.exit_code, result.stderr) == (78, "f:1: a: found b\nf:2: a: found b\n")
+    as_json = run("reload", "--admin", api.url, "--json")
+    assert as_json.exit_code == 78
+    assert json.loads(as_json.stdout)["errors"] == ["f:1: a: found b", "f:2: a: found b"]
+
+
+def test_status_has_a_row_for_each_provider_that_is_limited_or_at_work(api: Api, run: Run) -> None:
+    with_status(api, ENTRY, IDLE)
+    result = run("status", "--admin", api.url)
+    header, row, rest = result.stdout.splitlines()
+    assert header.split() == ["provider", "limit", "held", "cooling", "queued", "oldest", "wait", "cooldown", "state"]
+    assert row.split() == ["api.code.umans.ai", "3", "2", "1", "7", "12s", "350ms"]
+    assert rest == "1 without a limit and idle (--all shows them)"
+    assert "idle  " in run("status", "--all", "--admin", api.url).stdout
+
+
+def test_status_shows_pause_reduction_and_notice(api: Api, run: Run) -> None:
+    reduced = {"autoReduced": True, "autoReducedFrom": 4, "notice": "restore manually when ready."}
+    with_status(api, {**ENTRY, **reduced, "paused": True, "pausedUntil": 1})
+    lines = run("status", "--admin", api.url).stdout.splitlines()
+    assert lines[1].endswith("paused for 0s, reduced from 4")
+    assert lines[2] == "api.code.umans.ai: restore manually when ready."
+
+
+def test_status_remarks_on_a_broken_configuration_and_a_state_that_cannot_be_stored(api: Api, run: Run) -> None:
+    with_status(
+        api, config={"path": "p", "loadedAt": 1, "error": "f:1: found x"}, state={"kind": "sqlite", "ok": False}
+    )
+    result = run("status", "--admin", api.url)
+    assert result.exit_code == 0
+    assert "f:1: found x" in result.stderr
+    assert "cannot be stored" in result.stderr
+
+
+def test_status_in_json_has_the_process_and_every_provider(api: Api, run: Run) -> None:
+    with_status(api, ENTRY, IDLE)
+    assert json.loads(run("status", "--json", "--admin", api.url).stdout) == {**STATUS, "providers": [ENTRY, IDLE]}
