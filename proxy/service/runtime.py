@@ -9,7 +9,7 @@ import random
 import ssl
 from collections.abc import Callable, Mapping, Sequence
 
-from proxy.config import Provider, Settings, diff, effective
+from proxy.config import Provider, Settings, Tls, diff, effective
 from proxy.core.model import CooldownSet, Effect, LimitSet, Paused, Policy, RateLimited, Reduced, Resumed, Snapshot
 from proxy.core.scheduler import Scheduler
 from proxy.core.turns import Turns
@@ -22,6 +22,8 @@ from proxy.service.tasks import Tasks
 from proxy.service.telemetry import Telemetry
 from proxy.store import ProviderRecord, Saved, SavedEvent, Store
 from proxy.wire import tls
+
+STORE_CLOSE_S = 5.0  # a disk that hangs must not keep the process for ever
 
 _SAVED_AFTER = (LimitSet, CooldownSet, Reduced, Paused, RateLimited)
 
@@ -52,6 +54,7 @@ class Runtime:
         self.telemetry = telemetry(self)
         self.tasks = Tasks(lambda name, error: self.telemetry.log.error("task.failed", task=name, error=repr(error)))
         self.tls: Mapping[str, ssl.SSLContext | None] = {}
+        self.proxy_tls = tls.context(Tls())  # towards forward proxies: verified by the system's authorities
         self._load = load
         self._loop = asyncio.get_running_loop()
         self._chance = chance
@@ -85,7 +88,11 @@ class Runtime:
         await self._save_events()
         await self.tasks.close()
         await self._usage.close()
-        await self.store.close()
+        try:
+            async with asyncio.timeout(STORE_CLOSE_S):
+                await self.store.close()
+        except TimeoutError:
+            self.telemetry.log.error("state.not_closed", error=f"writes did not end within {STORE_CLOSE_S:g} s")
 
     # --- providers ---
 

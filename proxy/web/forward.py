@@ -13,9 +13,11 @@ from proxy.web.budget import BodyBudget
 from proxy.web.identity import OWN_HEADERS
 from proxy.web.outcome import carry
 from proxy.web.passage import Flow, Passage
+from proxy.web.routing import Route
 from proxy.web.turn import Turn
 from proxy.web.view import View
 from proxy.wire.client import Request
+from proxy.wire.dial import proxy_authorization
 from proxy.wire.head import connection_options, request_bytes
 
 
@@ -64,7 +66,7 @@ class Forwarder:
         upgrade = _wants_websocket(request)
         if upgrade:
             _check_websocket(request, upstream)
-        message = request_bytes(head, route.target, upstream.url.authority.encode(), own=OWN_HEADERS, upgrade=upgrade)
+        message = _message(request, route, upgrade=upgrade)
         if upgrade or counted(upstream, record.method, route.path):
             record.counted = True
             queue = view.settings.queue
@@ -79,6 +81,19 @@ class Forwarder:
         if self._view.settings is not self._runtime.settings:
             self._view = View(self._runtime, self._view)
         return self._view
+
+
+def _message(request: Request, route: Route, *, upgrade: bool) -> bytes:
+    """The head for the upstream."""
+    url, proxy = route.upstream.url, route.upstream.proxy
+    host, target = url.authority.encode(), route.target
+    extra: list[bytes] = []
+    if proxy is not None and not url.tls:  # spoken to the forward proxy itself: RFC 9112 3.2.2
+        target = b"http://" + host + target
+        authorization = proxy_authorization(proxy)
+        if authorization is not None:
+            extra.append(b"Proxy-Authorization: " + authorization)
+    return request_bytes(request.head, target, host, own=OWN_HEADERS, upgrade=upgrade, extra=extra)
 
 
 def _wants_websocket(request: Request) -> bool:

@@ -30,7 +30,7 @@ class Flow:
         self.last_byte_at = 0.0
 
 
-class Aborted(WireError):  # noqa: N818 - it names what happened
+class Aborted(WireError):
     """The passage was ended from outside; `why` as the scheduler says it."""
 
     def __init__(self, why: str) -> None:

@@ -6,6 +6,7 @@ from proxy.config import Settings, Upstream
 from proxy.service.runtime import Runtime
 from proxy.web.identity import Reader
 from proxy.web.routing import Router
+from proxy.wire.dial import Way
 from proxy.wire.upstream import Pool
 
 
@@ -23,16 +24,14 @@ class View:
             if kept is not None and kept[0] == upstream:
                 self._pools[name] = old.pop(name)
                 continue
-            self._pools[name] = (
-                upstream,
-                Pool(
-                    upstream.url,
-                    tls=runtime.tls.get(name),
-                    connect_timeout_s=upstream.connect_timeout_s,
-                    reuse=upstream.reuse,
-                    loop=asyncio.get_running_loop(),
-                ),
+            way = Way(
+                url=upstream.url,
+                tls=runtime.tls.get(name),
+                timeout_s=upstream.connect_timeout_s,
+                proxy=upstream.proxy,
+                proxy_tls=runtime.proxy_tls if upstream.proxy is not None and upstream.proxy.tls else None,
             )
+            self._pools[name] = (upstream, Pool(way, reuse=upstream.reuse, loop=asyncio.get_running_loop()))
         for _, pool in old.values():
             pool.close()
 

@@ -199,9 +199,16 @@ def connection_options(names: list[bytes], fields: list[Field]) -> set[bytes]:
 
 
 def request_bytes(
-    head: RequestHead, target: bytes, host: bytes, *, own: Container[bytes] = (), upgrade: bool = False
+    head: RequestHead,
+    target: bytes,
+    host: bytes,
+    *,
+    own: Container[bytes] = (),
+    upgrade: bool = False,
+    extra: Sequence[bytes] = (),
 ) -> bytes:
-    """The head as the upstream gets it: `target` and `host` are its own, `own` are names that were meant for us."""
+    """The head as the upstream gets it: `target` and `host` are its own, `own` are names that were meant for us,
+    `extra` are lines for a forward proxy on the way."""
     listed = connection_options(head.names, head.fields) if b"connection" in head.names else set()
     lines = [b"%s %s HTTP/1.1" % (head.method, target)]
     if b"host" not in head.names:
@@ -227,6 +234,7 @@ def request_bytes(
             lines.append(b"%s: %s" % (spelled, value))
     if upgrade:
         lines.append(b"Connection: Upgrade")
+    lines += extra
     lines.append(b"\r\n")
     return b"\r\n".join(lines)
 

@@ -5,27 +5,12 @@
 # Rule 3: idle time is kept below what servers keep (5 s in uvicorn and Node): the race with their closing is rare.
 
 import asyncio
-import contextlib
-import ssl
-from collections.abc import Callable
 from typing import Protocol, cast
 
-import aiohappyeyeballs
-
-from proxy.errors import ConnectFailed, ConnectTimedOut
 from proxy.wire.client import keep_alive
+from proxy.wire.dial import Way, dial
 
 IDLE_S = 4.0
-HAPPY_EYEBALLS_S = 0.25  # RFC 8305: the next address is tried beside a slow one
-
-
-class Endpoint(Protocol):
-    """Where an upstream is reached: parts of its URL."""
-
-    @property
-    def host(self) -> str: ...
-    @property
-    def port(self) -> int: ...
 
 
 class User(Protocol):
@@ -117,25 +102,15 @@ class UpstreamConnection(asyncio.Protocol):
 class Pool:
     """The connections of one upstream. `reuse` False makes each exchange its own."""
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        *,
-        tls: ssl.SSLContext | None,
-        connect_timeout_s: float,
-        reuse: bool,
-        loop: asyncio.AbstractEventLoop,
-    ) -> None:
-        self._endpoint = endpoint
-        self._tls = tls
-        self._connect_timeout_s = connect_timeout_s
+    def __init__(self, way: Way, *, reuse: bool, loop: asyncio.AbstractEventLoop) -> None:
+        self.way = way
         self._reuse = reuse
         self._loop = loop
         self._idle: list[UpstreamConnection] = []
         self._sweeper: asyncio.TimerHandle | None = None
 
     def __repr__(self) -> str:
-        return f"<Pool {self._endpoint.host}:{self._endpoint.port} {len(self._idle)} idle>"
+        return f"<Pool {self.way.url} {len(self._idle)} idle>"
 
     def take(self) -> UpstreamConnection | None:
         """An idle connection, the youngest first, or None."""
@@ -149,13 +124,7 @@ class Pool:
 
     async def dial(self) -> UpstreamConnection:
         """A new connection. ConnectFailed or ConnectTimedOut, with the reason."""
-        try:
-            async with asyncio.timeout(self._connect_timeout_s):
-                return await self._dial()
-        except TimeoutError:
-            raise ConnectTimedOut(f"no connection within {self._connect_timeout_s:g} s") from None
-        except (OSError, ssl.CertificateError) as error:
-            raise ConnectFailed(_reason(error)) from error
+        return await dial(self.way, lambda: UpstreamConnection(self._loop), self._loop)
 
     def give_back(self, connection: UpstreamConnection) -> None:
         """Keep a connection whose exchange ended whole, for the next one."""
@@ -188,27 +157,3 @@ class Pool:
                 keep.append(connection)
         self._idle = keep
         self._sweeper = self._loop.call_later(IDLE_S / 2, self._sweep) if keep else None
-
-    async def _dial(self) -> UpstreamConnection:
-        host, port = self._endpoint.host, self._endpoint.port
-        infos = await self._loop.getaddrinfo(host, port, type=1)  # 1: SOCK_STREAM
-        sock = await aiohappyeyeballs.start_connection(
-            infos, happy_eyeballs_delay=HAPPY_EYEBALLS_S, interleave=1, loop=self._loop
-        )
-        try:
-            factory: Callable[[], UpstreamConnection] = lambda: UpstreamConnection(self._loop)  # noqa: E731
-            _, connection = await self._loop.create_connection(
-                factory, sock=sock, ssl=self._tls, server_hostname=host if self._tls else None
-            )
-        except BaseException:
-            with contextlib.suppress(OSError):
-                sock.close()
-            raise
-        return connection
-
-
-def _reason(error: OSError | ssl.CertificateError) -> str:
-    """What went wrong, for people: addresses are the operator's own, nothing of the request is in it."""
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return f"certificate: {error.verify_message}"
-    return error.strerror or str(error) or type(error).__name__
