@@ -95,42 +95,46 @@ def test_a_non_blocking_descriptor_loses_nothing() -> None:
 
 
 @contextmanager
-def failing_writes(fd: int, monkeypatch: pytest.MonkeyPatch, *accepted: int) -> Iterator[threading.Event]:
-    """The next writes to `fd` accept so many bytes each, then one fails and the event is set; later ones work."""
-    real_write, script, failed = os.write, list(accepted), threading.Event()
+def failing_writes(fd: int, monkeypatch: pytest.MonkeyPatch, *script: int) -> Iterator[threading.Semaphore]:
+    """The next writes to `fd` accept so many bytes each, or fail for 0; later ones work. Released at each failure."""
+    real_write, left, failures = os.write, list(script), threading.Semaphore(0)
 
     def write(to: int, data: bytes) -> int:
-        if to != fd or failed.is_set():
+        if to != fd or not left:
             return real_write(to, data)
-        if script:
-            return real_write(to, data[: script.pop(0)])
-        failed.set()
+        if accepted := left.pop(0):
+            return real_write(to, data[:accepted])
+        failures.release()
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "write", write)
-    yield failed
+    yield failures
 
 
 def test_a_full_disk_costs_only_the_lines_of_that_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with (tmp_path / "log").open("wb") as file, failing_writes(file.fileno(), monkeypatch) as failed:
+    with (tmp_path / "log").open("wb") as file, failing_writes(file.fileno(), monkeypatch, 0, 0) as failures:
         writer = LogWriter(file.fileno(), as_text)
-        writer.put(line("lost"))
-        assert failed.wait(10)
+        for number in range(2):
+            writer.put(line(f"lost {number}"))
+            assert failures.acquire(timeout=10)
         writer.put(line("kept"))
         assert writer.close(10)
-    assert (tmp_path / "log").read_text().splitlines() == ["kept", "dropped 1"]
+    assert (tmp_path / "log").read_text().splitlines() == ["kept", "dropped 2"]
 
 
 def test_a_line_that_was_torn_by_a_failure_does_not_swallow_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with (tmp_path / "log").open("wb") as file, failing_writes(file.fileno(), monkeypatch, 2) as failed:
+    with (tmp_path / "log").open("wb") as file, failing_writes(file.fileno(), monkeypatch, 2, 0) as failures:
         writer = LogWriter(file.fileno(), as_text)
         writer.put(line("torn"))
-        assert failed.wait(10)
-        writer.put(line("kept"))
+        assert failures.acquire(timeout=10)
+        for _ in range(BATCH + 1):
+            writer.put(line("kept"))
         assert writer.close(10)
-    assert (tmp_path / "log").read_text().splitlines() == ["to", "kept", "dropped 1"]
+    lines = (tmp_path / "log").read_text().splitlines()
+    assert lines[0] == "to"
+    assert sorted(lines[1:]) == ["dropped 1", *["kept"] * (BATCH + 1)]
 
 
 def test_a_reader_that_has_gone_ends_nothing() -> None:

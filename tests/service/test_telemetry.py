@@ -174,6 +174,13 @@ def test_steps_are_not_logged_unless_debugging(world: World) -> None:
     assert world.lines() == []
 
 
+def test_a_step_costs_nothing_until_somebody_reads_it(world: World) -> None:
+    world.log.configure(LogSettings(level="info"))
+    world.telemetry.observe("p", Queued(None))  # type: ignore[arg-type]  # has nothing that could be read
+    with pytest.raises(AttributeError):
+        world.events()
+
+
 @pytest.mark.parametrize(("effect", "event", "data", "said"), CHANGES)
 def test_a_change_of_state_is_an_event_a_line_and_history(
     world: World, effect: Effect, event: str, data: dict[str, object], said: tuple[str, str, dict[str, object]]
