@@ -4,6 +4,11 @@ import time
 from collections.abc import Callable
 
 
+def wall_ms() -> int:
+    """Epoch milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
 class Clock:
     """`now` is the event loop's time, so that it and the loop's timers agree."""
 
@@ -14,7 +19,7 @@ class Clock:
 
     def wall_ms(self) -> int:
         """Epoch milliseconds."""
-        return time.time_ns() // 1_000_000
+        return wall_ms()
 
     def to_wall_ms(self, at: float) -> int:
         """A monotonic moment as epoch milliseconds."""

@@ -52,7 +52,7 @@ class Runtime:
         self.listening: list[str] = []
         self.ready = False
         self.telemetry = telemetry(self)
-        self.tasks = Tasks(lambda name, error: self.telemetry.log.error("task.failed", task=name, error=repr(error)))
+        self.tasks = Tasks(lambda name, error: self.telemetry.log.error("task.failed", task=name, exc_info=error))
         self.tls: Mapping[str, ssl.SSLContext | None] = {}
         self.proxy_tls = tls.context(Tls())  # towards forward proxies: verified by the system's authorities
         self._load = load
@@ -77,7 +77,6 @@ class Runtime:
         self.stars.update(saved.stars)
         for provider_id in {*self.settings.providers, *self._records}:
             self.admission(provider_id)
-        self.telemetry.reloaded([], [], None)
 
     async def close(self) -> None:
         """Stop timers and tasks, and store what is not stored yet."""
@@ -217,6 +216,7 @@ class Runtime:
         self.config_error = None
         self.loaded_at_ms = self.clock.wall_ms()
         self.turns.gap_s = settings.identity.turn_gap_s
+        self.telemetry.log.configure(settings.log)
         for provider_id, provider in settings.providers.items():
             admission = self.admission(provider_id)
             self._apply_file(admission, provider, before.providers.get(provider_id))

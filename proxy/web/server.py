@@ -19,7 +19,7 @@ from aiohttp import web
 from proxy.config import Settings
 from proxy.errors import ConfigErrors, StoreError
 from proxy.service import systemd
-from proxy.service.clock import Clock
+from proxy.service.clock import Clock, wall_ms
 from proxy.service.library_log import LibraryLog
 from proxy.service.log import Log
 from proxy.service.runtime import Runtime
@@ -45,15 +45,19 @@ def serve(load: Callable[[], Settings], settings: Settings) -> int:
         factory: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
     else:
         factory = uvloop.new_event_loop
-    with asyncio.Runner(loop_factory=factory) as runner:
-        return runner.run(_run(load, settings, os.environ))
-
-
-async def _run(load: Callable[[], Settings], settings: Settings, env: Mapping[str, str]) -> int:
-    clock = Clock(asyncio.get_running_loop().time)
-    log = Log(settings.log, wall_ms=clock.wall_ms)
+    log = Log(settings.log, wall_ms=wall_ms)
     library_log = LibraryLog(log)
     logging.getLogger().addHandler(library_log)
+    try:
+        with asyncio.Runner(loop_factory=factory) as runner:
+            return runner.run(_run(load, settings, os.environ, log))
+    finally:
+        logging.getLogger().removeHandler(library_log)
+        log.close()
+
+
+async def _run(load: Callable[[], Settings], settings: Settings, env: Mapping[str, str], log: Log) -> int:
+    clock = Clock(asyncio.get_running_loop().time)
     runtime = Runtime(
         settings,
         load=load,
@@ -77,8 +81,6 @@ async def _run(load: Callable[[], Settings], settings: Settings, env: Mapping[st
     finally:
         await runtime.close()
         sockets.close()
-        logging.getLogger().removeHandler(library_log)
-        log.close()
 
 
 class Process:
@@ -172,6 +174,7 @@ class Process:
         await self._quiet_within(LAST_WORDS_S, cut=True)
         clients.close()
         self._forwarder.close()
+        runtime.telemetry.events.close()
         if self._admin is not None:
             await self._admin.cleanup()
         self._log.info("proxy.stopped", cut=running)

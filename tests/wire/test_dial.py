@@ -170,5 +170,5 @@ async def test_a_handshake_that_hangs_is_a_time_out(serve: Serve) -> None:
         await reader.read(1_000_000)
 
     url = parse_url(f"https://localhost:{await serve(silent)}")
-    with pytest.raises(ConnectTimedOut, match="within 0.2 s"):
+    with pytest.raises(ConnectTimedOut, match=r"within 0\.2 s"):
         await dial(Way(url=url, tls=context(Tls()), timeout_s=0.2), Upstream, asyncio.get_running_loop())
