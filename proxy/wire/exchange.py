@@ -69,9 +69,9 @@ class Exchange:
     def close(self, error: WireError | None = None) -> None:
         """Give up: the upstream's connection is closed before this returns, and `ended` gets `error`. Nothing happens
         to a connection whose exchange has ended."""
-        if not self.ended.done():
+        if self.connection.user is self:  # `ended` may be cancelled, with its task, while the exchange goes on
             self._fail(error)
-        elif not self.ended.cancelled():
+        elif self.ended.done() and not self.ended.cancelled():
             self.ended.exception()  # seen, even if nobody awaits it any more
 
     # --- the connection's side ---
@@ -167,6 +167,7 @@ class Exchange:
         if surplus or closes or not self.request_sent or connection.unsent():
             connection.close()
         else:
+            connection.resume()  # the client may have been slower; whoever is next must hear it
             self._pool.give_back(connection)
         self.sink.end()
         self._finish(None)

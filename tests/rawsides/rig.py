@@ -1,0 +1,172 @@
+# The real request path from listener to upstream connection, on free ports, without the process round it.
+#
+# Rule 1: nothing is replaced but the store, which keeps nothing, and the log, which goes nowhere.
+# Rule 2: a rig that is closed is at rest: no request served, no slot held, no waiter, no body accounted for.
+
+import asyncio
+import json
+import os
+import random
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from rawsides.peer import PATIENCE, Peer
+from rawsides.upstream import Upstream
+
+from proxy.config import Settings, load
+from proxy.core.scheduler import Scheduler
+from proxy.service.admission import Admission
+from proxy.service.clock import Clock
+from proxy.service.log import Log
+from proxy.service.runtime import Runtime
+from proxy.service.telemetry import RequestRecord, Telemetry
+from proxy.store import open_store
+from proxy.web.clients import ClientListener
+from proxy.web.forward import Forwarder
+
+Options = Mapping[str, Any]
+
+
+async def becomes(condition: Callable[[], bool], what: str = "") -> None:
+    """Wait until `condition` holds."""
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while not condition():
+                await asyncio.sleep(0.001)
+    except TimeoutError:
+        raise AssertionError(f"never became true: {what}") from None
+
+
+def settings_of(upstreams: Mapping[str, Options], options: Options) -> Settings:
+    """A configuration without presets, state and rests."""
+    wanted = {
+        "presets": False,
+        "state": "memory",
+        "upstreams": {name: {"cooldown": 0, **entry} for name, entry in upstreams.items()},
+        **options,
+    }
+    return load(None, env={}, text=json.dumps(wanted))
+
+
+class Rig:
+    """One upstream named `up`, its provider named `up` too. `options` are the configuration's other keys."""
+
+    def __init__(self, upstream: Upstream, entry: Options, options: Options) -> None:
+        self.upstream = upstream
+        self.records: list[RequestRecord] = []
+        self._entry = {"url": f"http://{upstream.authority}", "provider": "up", **entry}
+        self._options = options
+        self._clients: list[Peer] = []
+        self._null = os.open(os.devnull, os.O_WRONLY)
+
+    async def start(self) -> None:
+        settings = await asyncio.to_thread(settings_of, {"up": self._entry}, self._options)
+        clock = Clock(asyncio.get_running_loop().time)
+        self._log = Log(settings.log, wall_ms=clock.wall_ms, fd=self._null)
+        self.errors = _errors_of(self._log)
+        self.runtime = Runtime(
+            settings,
+            load=lambda: settings_of({"up": self._entry}, self._options),
+            store=open_store("memory", ""),
+            telemetry=self._telemetry,
+            clock=clock,
+            chance=random.Random(1),
+        )
+        await self.runtime.start()
+        self.forwarder = Forwarder(self.runtime)
+        self.listener = ClientListener(self.forwarder.serve, settings.client_header_timeout_s)
+        sock = socket.socket()
+        sock.setblocking(False)
+        sock.bind(("127.0.0.1", 0))
+        sock.listen(512)
+        self.address: tuple[str, int] = sock.getsockname()
+        await self.listener.open([sock])
+
+    async def reconfigure(self, entry: Options, **options: object) -> None:
+        """Reload with other values of the upstream's entry and of the top keys."""
+        self._entry = {**self._entry, **entry}
+        self._options = {**self._options, **options}
+        await self.runtime.reload()
+
+    async def client(self, *, receive_buffer: int | None = None) -> Peer:
+        peer = await Peer.connect(self.address, receive_buffer=receive_buffer)
+        self._clients.append(peer)
+        return peer
+
+    async def ask(self, message: bytes, *, receive_buffer: int | None = None) -> tuple[Peer, Peer]:
+        """A new client that has sent `message`, and the upstream's side of the new connection on which it arrives."""
+        client = await self.client(receive_buffer=receive_buffer)
+        await client.send(message)
+        return client, await self.upstream.link()
+
+    @property
+    def admission(self) -> Admission:
+        return self.runtime.admission("up")
+
+    @property
+    def scheduler(self) -> Scheduler:
+        return self.admission.scheduler
+
+    async def record(self, count: int = 1) -> RequestRecord:
+        """The `count`-th record, once it is there."""
+        await becomes(lambda: len(self.records) >= count, f"{count} records")
+        return self.records[count - 1]
+
+    async def at_rest(self) -> None:
+        """Nothing is served, held, waiting or kept."""
+        await becomes(lambda: not self.listener.serving(), f"nothing served, but {self.listener.serving()}")
+        scheduler = self.scheduler
+        assert (scheduler.held, len(scheduler.waiting)) == (0, 0), scheduler
+        assert self.forwarder._budget.used == 0
+
+    async def close(self) -> None:
+        """End what runs the way a client would; fails if anything is left, or if the log told of an error."""
+        for client in self._clients:
+            client.close()
+        self.upstream.close()
+        try:
+            await self.at_rest()
+        finally:
+            await self.abandon()
+        assert self.errors == []
+
+    async def abandon(self) -> None:
+        """Let go of everything, at rest or not."""
+        self.listener.stop_accepting()
+        self.listener.cut_all()
+        await becomes(lambda: not self.listener.connections, "no client connection")
+        self.listener.close()
+        self.forwarder.close()
+        await self.runtime.close()
+        await asyncio.to_thread(self._log.close)
+        os.close(self._null)
+
+    def _telemetry(self, runtime: Runtime) -> Telemetry:
+        telemetry = Telemetry(
+            clock=runtime.clock, snapshots=runtime.snapshots, log=self._log, history=runtime.keep_events
+        )
+        tell = telemetry.request_ended
+
+        def keep(record: RequestRecord) -> None:
+            self.records.append(record)
+            tell(record)
+
+        telemetry.request_ended = keep  # type: ignore[method-assign]
+        return telemetry
+
+
+Start = Callable[..., Awaitable[Rig]]
+
+
+def _errors_of(log: Log) -> list[str]:
+    """A list that grows with every line at level error."""
+    errors: list[str] = []
+    say = log.error
+
+    def keep(event: str, /, **fields: object) -> None:
+        errors.append(f"{event} {fields}")
+        say(event, **fields)
+
+    log.error = keep  # type: ignore[method-assign]
+    return errors
