@@ -55,7 +55,7 @@ class Judge:
         self._relay.interim(head)
 
     def begin(self, head: ResponseHead, length: int) -> None:
-        if head.status not in STATUSES:
+        if head.status < 400 or head.status not in STATUSES:
             self._accept(head, length)
             return
         self._head, self._length = head, length
