@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from collections.abc import Callable
 
 from proxy.wire.client import IDLE_S, ClientConnection, Request, Serve
 
@@ -11,7 +12,7 @@ SWEEP_S = 10.0  # how often idle connections are looked for
 class ClientListener:
     """Every client connection of the process. `draining` turns what is served into the last of its connection."""
 
-    def __init__(self, serve: Serve, header_timeout_s: float) -> None:
+    def __init__(self, serve: Serve, header_timeout_s: Callable[[], float]) -> None:
         self.serve = serve
         self.header_timeout_s = header_timeout_s
         self.draining = False

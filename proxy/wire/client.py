@@ -43,7 +43,7 @@ def keep_alive(sock: Any) -> None:
 class Listener(Protocol):
     """What the connections of one server share."""
 
-    header_timeout_s: float
+    header_timeout_s: Callable[[], float]
     draining: bool
     serve: Serve
     connections: set["ClientConnection"]
@@ -353,7 +353,7 @@ class ClientConnection(asyncio.Protocol):
             if end < 0:
                 self._searched = len(buffer)
                 if buffer and self._head_timer is None:
-                    self._head_timer = self._loop.call_later(self.listener.header_timeout_s, self._head_too_slow)
+                    self._head_timer = self._loop.call_later(self.listener.header_timeout_s(), self._head_too_slow)
                 return
             head = parse_request(bytes(buffer[:end]))
             length = request_length(head)
