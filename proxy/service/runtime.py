@@ -54,7 +54,7 @@ class Runtime:
         self.telemetry = telemetry(self)
         self.tasks = Tasks(lambda name, error: self.telemetry.log.error("task.failed", task=name, exc_info=error))
         self.tls: Mapping[str, ssl.SSLContext | None] = {}
-        self.proxy_tls = tls.context(Tls())  # towards forward proxies: verified by the system's authorities
+        self.proxy_tls: ssl.SSLContext | None = None
         self._load = load
         self._loop = asyncio.get_running_loop()
         self._chance = chance
@@ -71,7 +71,7 @@ class Runtime:
 
     async def start(self) -> None:
         """Read the state and begin. StoreError if it cannot be used; ConfigErrors for a CA file that cannot."""
-        self.tls = await asyncio.to_thread(_contexts, self.settings)
+        self.tls, self.proxy_tls = await asyncio.to_thread(_contexts, self.settings)
         saved: Saved = await self.store.open()
         self._records = saved.providers
         self.stars.update(saved.stars)
@@ -211,8 +211,9 @@ class Runtime:
         queue = self.settings.queue
         return standings.policy(provider, max_waiting=queue.max_waiting, max_wait_s=queue.max_wait_s)
 
-    def _swap(self, settings: Settings, contexts: Mapping[str, ssl.SSLContext | None]) -> None:
-        before, self.settings, self.tls = self.settings, settings, contexts
+    def _swap(self, settings: Settings, contexts: "_Contexts") -> None:
+        before, self.settings = self.settings, settings
+        self.tls, self.proxy_tls = contexts
         self.config_error = None
         self.loaded_at_ms = self.clock.wall_ms()
         self.turns.gap_s = settings.identity.turn_gap_s
@@ -302,5 +303,13 @@ class Runtime:
             admission.apply(admission.scheduler.polled(observed, error, self.clock.now()))
 
 
-def _contexts(settings: Settings) -> dict[str, ssl.SSLContext | None]:
-    return tls.contexts(list(settings.upstreams.values()), str(settings.source or "command line"))
+_Contexts = tuple[Mapping[str, ssl.SSLContext | None], ssl.SSLContext | None]
+
+
+def _contexts(settings: Settings) -> _Contexts:
+    """Towards the upstreams, by name; and towards forward proxies that are reached over TLS, if there are any: those
+    are verified by the system's authorities."""
+    upstreams = list(settings.upstreams.values())
+    to_proxies = any(upstream.proxy is not None and upstream.proxy.tls for upstream in upstreams)
+    by_name = tls.contexts(upstreams, str(settings.source or "command line"))
+    return by_name, tls.context(Tls()) if to_proxies else None

@@ -29,7 +29,7 @@ class View:
                 tls=runtime.tls.get(name),
                 timeout_s=upstream.connect_timeout_s,
                 proxy=upstream.proxy,
-                proxy_tls=runtime.proxy_tls if upstream.proxy is not None and upstream.proxy.tls else None,
+                proxy_tls=runtime.proxy_tls,
             )
             self._pools[name] = (upstream, Pool(way, reuse=upstream.reuse, loop=asyncio.get_running_loop()))
         for _, pool in old.values():
