@@ -43,9 +43,9 @@ def test_star_and_unstar_say_what_the_workspace_has(api: Api, run: Run) -> None:
 
 
 def test_a_name_cannot_steer_the_terminal(api: Api, run: Run) -> None:
-    answer = {"workspaceId": "\x1b[2Jx", "starred": True, "queued": 0, "inFlight": 0}
+    answer = {"workspaceId": "\rx\x9b2J", "starred": True, "queued": 0, "inFlight": 0}
     api.answers["PUT /concurrency/workspaces/x"] = (200, answer)
-    assert "\x1b" not in run("star", "x", "--admin", api.url).stdout
+    assert run("star", "x", "--admin", api.url).stdout == "\\rx\\x9b2J: starred, 0 in flight, 0 queued\n"
 
 
 def test_reload_lists_what_changed_and_what_needs_a_restart(api: Api, run: Run) -> None:
@@ -75,6 +75,11 @@ def test_status_has_a_row_for_each_provider_that_is_limited_or_at_work(api: Api,
     assert row.split() == ["api.code.umans.ai", "3", "2", "1", "7", "12s", "350ms"]
     assert rest == "1 without a limit and idle (--all shows them)"
     assert "idle  " in run("status", "--all", "--admin", api.url).stdout
+
+
+def test_status_has_a_row_for_an_unlimited_provider_at_work_too(api: Api, run: Run) -> None:
+    with_status(api, {**IDLE, "inFlight": 1}, {**IDLE, "queued": 1}, {**IDLE, "paused": True}, IDLE)
+    assert run("status", "--admin", api.url).stdout.count("\nidle ") == 3
 
 
 def test_status_shows_pause_reduction_and_notice(api: Api, run: Run) -> None:
