@@ -51,7 +51,9 @@ class Forwarder:
         except Exception as error:  # the top: one request that fails harms no other
             self._runtime.telemetry.log.error("request.failed", exc_info=error)
             record.outcome, record.code, record.status = "failed", "internal", 500
-            if not request.answered:
+            if request.answered:
+                request.connection.cut()
+            else:
                 request.refuse(OwnAnswer("internal", "an error inside the proxy; its log says more"))
         finally:
             self._runtime.telemetry.request_ended(record)
@@ -60,6 +62,8 @@ class Forwarder:
         if self.draining:
             raise OwnAnswer("draining", "the proxy is shutting down", retry_after_s=2)
         view, head = self._current_view(), request.head
+        if head.method == b"CONNECT":  # also with a path: nobody here makes a tunnel of its answer
+            raise OwnAnswer("unsupported", "this proxy opens no tunnels to other hosts")
         route = view.router.match(head.target, head.get(b"host"))
         upstream = route.upstream
         record.upstream, record.provider_id = upstream.name, upstream.provider_id

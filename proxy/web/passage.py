@@ -69,19 +69,18 @@ class Passage:
         """Send the request, whose body is in its pieces, and take the answer to its end. `started` hears of each
         exchange. Raises what Exchange.ended raises, and ConnectFailed."""
         connection = self._pool.take()
-        message = b"".join((self._head, *self._request.pieces))
         while True:
             if connection is None:
                 connection = await self._pool.dial()
             exchange = self._begin(connection, sink, upgrade=upgrade)
             if started is not None:
                 started(exchange)
-            exchange.send(message)
+            exchange.send(b"".join((self._head, *self._request.pieces)))
             exchange.request_sent = True
             try:
                 await self._end(exchange)
             except StaleConnection:
-                connection = None
+                connection = self.exchange = None
             else:
                 return
 
@@ -108,6 +107,8 @@ class Passage:
         self.meter.phase = Phase.WAITING
         request.on_gone = self._client_left
         request.on_writable = lambda ready: connection.resume() if ready else connection.pause()
+        if not request.connection.writable:  # it has not yet taken the answer before this one
+            connection.pause()
         return exchange
 
     async def _end(self, exchange: Exchange) -> None:

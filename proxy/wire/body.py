@@ -104,7 +104,7 @@ class Chunked:
             joined = data[position:] if stop < 0 else b""
             line, position = data[position:stop], stop + 2
         if stop < 0:
-            if len(joined) > limit:
+            if len(joined) > limit + (joined[-1:] == b"\r"):  # a CR whose LF is still to come is not the line's
                 raise BadMessage("a chunk line or trailer is too long")
             self._line = joined
             return len(data)

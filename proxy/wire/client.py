@@ -61,6 +61,7 @@ class Request:
         "buffered",
         "complete",
         "connection",
+        "ends_by_closing",
         "failure",
         "gone",
         "head",
@@ -86,6 +87,7 @@ class Request:
         self.gone = False  # the client left
         self.failure: OwnAnswer | None = None  # the body was not a body
         self.answered = False  # the first byte of a final answer was written
+        self.ends_by_closing = False  # the end of the connection is the end of the answer
         # RFC 9112 9.3; for HTTP/1.0 a connection is one request: its keep-alive was never reliable through proxies.
         self.keep = head.minor == 1 and (
             b"connection" not in head.names or b"close" not in connection_options(head.names, head.fields)
@@ -127,11 +129,10 @@ class Request:
         """Hand over the body's bytes, those that are here and each that comes. Backpressure by `hold` and `go_on`."""
         self.sink = sink
         pieces, self.pieces, self.buffered = self.pieces, [], 0
+        self._resume()  # before the sink is given anything: it may call `hold` at once
         for piece in pieces:
             sink(piece)
-        if not self.complete:
-            self._invite()
-            self._resume()
+        self._invite()
 
     def hold(self) -> None:
         """Stop reading the client until `go_on`."""
@@ -177,6 +178,8 @@ class Request:
         """The body is broken: nothing that follows on this connection can be understood."""
         self.failure = failure
         self.keep = False
+        if self.answered:
+            self.connection.cut()
         if self._waiter is None and self.task is not None:
             self.task.cancel()
         self._wake()
@@ -195,7 +198,7 @@ class Request:
 
     def closes(self) -> bool:
         """Whether the connection ends with the answer that begins now."""
-        if not self.complete or self.connection.listener.draining:
+        if self.ends_by_closing or not self.complete or self.connection.listener.draining:
             self.keep = False
         return not self.keep
 
@@ -219,6 +222,7 @@ class ClientConnection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._buffer = bytearray()
         self._searched = 0  # how much of the buffer was seen to hold no end of a head
+        self.writable = True  # False while the client takes less than it is sent
         self._pauses = 0
         self._head_timer: asyncio.TimerHandle | None = None
         self._drained: int | None = None  # bytes thrown away since the refusal; None: not refused
@@ -264,19 +268,18 @@ class ClientConnection(asyncio.Protocol):
         self.listener.connections.discard(self)
 
     def pause_writing(self) -> None:
-        if self.request is not None and self.request.on_writable is not None:
-            self.request.on_writable(False)
+        self._set_writable(False)
 
     def resume_writing(self) -> None:
-        if self.request is not None and self.request.on_writable is not None:
-            self.request.on_writable(True)
+        self._set_writable(True)
 
     # --- what others do with it ---
 
     def write(self, data: bytes) -> None:
         """Send bytes; nothing if the client is gone."""
-        if self._transport is not None and not self._ended:
-            self._transport.write(data)
+        transport = self._transport
+        if transport is not None and not self._ended and not transport.is_closing():
+            transport.write(data)
 
     def unsent(self) -> int:
         """Bytes written that the client has not taken yet."""
@@ -289,17 +292,17 @@ class ClientConnection(asyncio.Protocol):
             self._transport.pause_reading()
 
     def resume(self) -> None:
-        """Undo one `pause`."""
-        self._pauses -= 1
-        if self._pauses == 0 and self._transport is not None and not self._transport.is_closing():
+        """Undo one `pause`; without one it does nothing."""
+        self._pauses = max(0, self._pauses - 1)
+        if self._pauses == 0 and self._transport is not None:
             self._transport.resume_reading()
 
-    def cut(self, *, reset: bool = False, at_once: bool = False) -> None:
-        """End the connection in the middle of an answer, after what was written, or `at_once`. `reset`: by RST, where
-        the framing would show a clean end."""
+    def cut(self, *, at_once: bool = False) -> None:
+        """End the connection in the middle of an answer, after what was written, or `at_once`: by RST where the
+        framing would show a clean end."""
         if self._transport is None:
             return
-        if reset:
+        if self.request is not None and self.request.ends_by_closing:
             sock = self._transport.get_extra_info("socket")
             with contextlib.suppress(OSError):  # the peer may have closed it a moment ago
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
@@ -324,6 +327,11 @@ class ClientConnection(asyncio.Protocol):
             self._close()
 
     # --- inside ---
+
+    def _set_writable(self, ready: bool) -> None:
+        self.writable = ready
+        if self.request is not None and self.request.on_writable is not None:
+            self.request.on_writable(ready)
 
     def _leave(self) -> None:
         self._ended = True
@@ -390,7 +398,9 @@ class ClientConnection(asyncio.Protocol):
                 self.cut()
             else:
                 self._refuse_head(request.failure)
-        elif not request.complete and request.failure is None:
+        elif request.failure is not None:
+            self._start_drain(None)
+        elif not request.complete:
             self._start_drain(request.body)
         elif not request.keep or self.listener.draining:
             self._close()
@@ -406,12 +416,16 @@ class ClientConnection(asyncio.Protocol):
             self.resume()
 
     def _start_drain(self, body: Body | None) -> None:
-        """Throw the rest of a refused body away for a while: closing at once would reset the refusal out of the
-        client's hands before it has read it."""
+        """Throw away what the client still sends, for a while: closing at once would reset the answer out of its hands
+        before it has read it. Our end is said at once."""
         self._drained = 0
         self._refused_body = body
+        self._buffer.clear()
         self._unpause()
+        self._stop_head_timer()
         self._head_timer = self._loop.call_later(DRAIN_S, self._close)
+        if self._transport is not None and self._transport.can_write_eof():
+            self._transport.write_eof()
 
     def _drain(self, data: bytes) -> None:
         assert self._drained is not None
@@ -426,10 +440,7 @@ class ClientConnection(asyncio.Protocol):
 
     def _refuse_head(self, error: OwnAnswer) -> None:
         self.write(own_answer(error, method=b"GET", close=True))
-        self._buffer.clear()
         self._start_drain(None)
-        if self._transport is not None and self._transport.can_write_eof():
-            self._transport.write_eof()  # says the end at once; what still comes is thrown away
 
     def _head_too_slow(self) -> None:
         self._head_timer = None

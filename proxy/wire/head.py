@@ -23,6 +23,7 @@ _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _REQUEST_LINE = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+) ([\x21-\x7e\x80-\xff]+) HTTP/1\.([01])")
 _STATUS_LINE = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9]{2})(?: ([\t\x20-\x7e\x80-\xff]*))?")
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")  # what no line may hold; a bare CR or LF is among them
+_BARE = re.compile(rb"(?<!\r)\n|\r(?!\n|\Z)")  # no line end of ours; a CR at the end may still get its LF
 _LENGTH = re.compile(rb"[0-9]{1,18}")
 
 # RFC 9110 7.6.1 and what proxies remove by custom. Transfer-Encoding is not here: it stays where chunked bytes stay.
@@ -87,16 +88,18 @@ def _first(names: list[bytes], fields: list[Field], name: bytes) -> bytes | None
 
 def find_end(buffer: bytes | bytearray, start: int = 0) -> int:
     """Where the head in `buffer` ends (behind its empty line), or -1 while it is incomplete; looks from `start` on.
-    BadMessage as soon as a limit is passed, so that an endless head is never kept."""
-    end = buffer.find(b"\r\n\r\n", max(0, start - 3))
-    if end >= 0:
-        if end > HEAD_MAX:
-            raise BadMessage("the head is larger than 256 KiB")
-        return end + 4
-    if len(buffer) > HEAD_MAX:
+    BadMessage as soon as a limit is passed, so that an endless head is never kept, or a line ends in a bare CR or LF:
+    its sender may wait for us."""
+    found = buffer.find(b"\r\n\r\n", max(0, start - 3))
+    size = len(buffer) if found < 0 else found + 4
+    if size > HEAD_MAX:
         raise BadMessage("the head is larger than 256 KiB")
-    if len(buffer) > START_LINE_MAX and buffer.find(b"\r\n", 0, START_LINE_MAX + 2) < 0:
+    if found >= 0:
+        return size
+    if len(buffer) >= START_LINE_MAX + 2 and buffer.find(b"\r\n", 0, START_LINE_MAX + 2) < 0:
         raise BadMessage("the start line is longer than 16 KiB")
+    if _BARE.search(buffer, max(0, start - 1)) is not None:
+        raise BadMessage("a bare CR or LF in the head")
     return -1
 
 

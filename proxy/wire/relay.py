@@ -41,7 +41,6 @@ class Relay:
         self._client = request.connection
         self._meter = meter
         self._now = now
-        self._length = 0
         self._decoder: Chunked | None = None
         self._last = b""
         self._before_last = b""
@@ -56,22 +55,22 @@ class Relay:
 
     def begin(self, head: ResponseHead, length: int) -> None:
         request = self._request
-        self.status, self._length = head.status, length
+        self.status = head.status
         self._meter.phase = Phase.STREAMING
-        if length == CHUNKED and request.head.minor == 0:
+        old = request.head.minor == 0
+        if length == CHUNKED and old:
             self._decoder = Chunked([])
-        if length == UNTIL_CLOSE or self._decoder is not None:
-            request.keep = False
+        request.ends_by_closing = length == UNTIL_CLOSE or self._decoder is not None
         close = request.closes()
         request.answered = True
         request.pieces = []  # nothing is sent again once the client has heard an answer
         self.began_at = self._now()
-        self._client.write(response_bytes(head, close=close, dechunked=self._decoder is not None))
+        self._client.write(response_bytes(head, close=close, dechunked=old))
 
     def switch(self, head: ResponseHead) -> None:
-        self.status, self._length = head.status, UNTIL_CLOSE
+        self.status = head.status
         self._meter.phase = Phase.STREAMING
-        self._request.answered = True
+        self._request.answered = self._request.ends_by_closing = True
         self._request.keep = False
         self.began_at = self._now()
         self._client.write(response_bytes(head, upgrade=True))
@@ -91,8 +90,7 @@ class Relay:
 
     def cut(self, *, at_once: bool = False) -> None:
         """The answer will not become whole: show it."""
-        reset = self._length == UNTIL_CLOSE or self._decoder is not None
-        self._client.cut(reset=reset, at_once=at_once)
+        self._client.cut(at_once=at_once)
 
     def looks_finished(self) -> bool:
         """Whether the last bytes held a final event: a client that leaves now has all it wanted."""

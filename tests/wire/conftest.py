@@ -30,3 +30,9 @@ async def start() -> AsyncIterator[Start]:
     yield begin
     for rig in rigs:
         await rig.close()
+
+
+@pytest.fixture
+async def rig(start: Start) -> Rig:
+    """A rig with the defaults: no limit, so that nobody waits."""
+    return await start()
