@@ -1,0 +1,112 @@
+# The core's nouns as the admin API's JSON (spec §12).
+#
+# Rule: times are epoch milliseconds, durations whole milliseconds; what does not apply is absent where the contract
+#       says so, and null elsewhere.
+
+from collections import Counter
+
+from proxy.core.model import RateLimit, Slot, Snapshot, Ticket
+from proxy.service.admission import Admission
+from proxy.service.clock import Clock
+from proxy.service.runtime import Runtime
+
+Entry = dict[str, object]
+
+
+def provider(admission: Admission, clock: Clock) -> Entry:
+    """The status entry of one provider."""
+    snapshot = admission.scheduler.snapshot(clock.now())
+    entry: Entry = {
+        "providerId": snapshot.provider_id,
+        "limit": snapshot.limit,
+        "inFlight": snapshot.in_flight,
+        "held": snapshot.held,
+        "cooling": snapshot.cooling,
+        "queued": snapshot.queued,
+        "oldestWaitMs": None if snapshot.oldest_wait_s is None else _ms(snapshot.oldest_wait_s),
+        "paused": snapshot.paused_until_at is not None,
+        "cooldownMs": _ms(snapshot.cooldown_s),
+        "autoReduced": snapshot.auto_reduced,
+        "lastRateLimit": None if snapshot.last_rate_limit is None else _rate_limit(snapshot.last_rate_limit),
+        "gate": _gate(snapshot, clock),
+    }
+    if snapshot.paused_until_at is not None:
+        entry |= {"pausedUntil": clock.to_wall_ms(snapshot.paused_until_at), "pauseCause": snapshot.pause_cause}
+    if snapshot.auto_reduced:
+        evidence = [{**_rate_limit(seen), "inFlight": seen.in_flight} for seen in snapshot.evidence]
+        entry |= {"autoReducedFrom": snapshot.auto_reduced_from, "notice": snapshot.notice, "evidence": evidence}
+    return entry
+
+
+def slots(admission: Admission, runtime: Runtime) -> Entry:
+    """Who holds slots of a provider and who waits, in the order of service."""
+    clock, scheduler = runtime.clock, admission.scheduler
+    now = clock.now()
+    waiters = scheduler.waiting.ordered()
+    return {
+        "slots": [_slot(slot, clock) for slot in scheduler.slots()],
+        "waiters": [
+            {
+                "id": str(ticket.id),
+                "position": position,
+                **_who(ticket),
+                "starred": ticket.workspace in runtime.stars,
+                "waitingMs": _ms(now - ticket.queued_at),
+            }
+            for position, ticket in enumerate(waiters, 1)
+        ],
+    }
+
+
+def workspaces(runtime: Runtime) -> dict[str, Entry]:
+    """Those that have a star, a waiter or a slot, by name; the starred ones first."""
+    queued: Counter[str] = Counter()
+    in_flight: Counter[str] = Counter()
+    for admission in runtime.admissions.values():
+        waiting = admission.scheduler.waiting
+        queued.update({name: waiting.count(name) for name in waiting.workspaces()})
+        in_flight.update(slot.ticket.workspace for slot in admission.scheduler.slots())
+    names = {*runtime.stars, *queued, *in_flight}
+    return {
+        name: workspace(name, name in runtime.stars, queued[name], in_flight[name])
+        for name in sorted(names, key=lambda name: (name not in runtime.stars, name))
+    }
+
+
+def workspace(name: str, starred: bool, queued: int = 0, in_flight: int = 0) -> Entry:
+    return {"workspaceId": name, "starred": starred, "queued": queued, "inFlight": in_flight}
+
+
+def _who(ticket: Ticket) -> Entry:
+    return {
+        "conversationId": ticket.conversation,
+        "workspaceId": ticket.workspace,
+        "promptStartedAt": ticket.prompt_started_at,
+        "path": ticket.path,
+    }
+
+
+def _slot(slot: Slot, clock: Clock) -> Entry:
+    return {
+        "id": str(slot.id),
+        **_who(slot.ticket),
+        "phase": slot.phase.value,
+        "grantedAt": clock.to_wall_ms(slot.granted_at),
+        "lastByteAt": clock.to_wall_ms(slot.last_byte_at),
+        "bytes": slot.bytes,
+    }
+
+
+def _rate_limit(seen: RateLimit) -> Entry:
+    return {"at": seen.at, "status": seen.status, "kind": str(seen.kind), "retryAfterMs": seen.retry_after_ms}
+
+
+def _gate(snapshot: Snapshot, clock: Clock) -> Entry | None:
+    reading = snapshot.gate
+    if reading is None:
+        return None
+    return {"observed": reading.observed, "at": clock.to_wall_ms(reading.at), "error": reading.error}
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)

@@ -1,0 +1,89 @@
+# The shapes of the admin API's JSON, as /openapi.json tells them; entries.py makes what they describe.
+#
+# Rule: closed: a key that is not listed here is not answered. The tests hold every answer against its shape.
+
+from proxy.core.model import Phase
+from proxy.web.admin.call import Schema
+
+TEXT: Schema = {"type": "string"}
+MAYBE_TEXT: Schema = {"type": ["string", "null"]}
+COUNT: Schema = {"type": "integer", "minimum": 0}
+MAYBE_COUNT: Schema = {"type": ["integer", "null"], "minimum": 0}
+TRUTH: Schema = {"type": "boolean"}
+TIME: Schema = {"type": "integer", "description": "epoch milliseconds"}
+LIMIT: Schema = {"type": ["integer", "null"], "description": "null: unlimited"}
+PERSISTED: Schema = {"const": False, "description": "there when the change could not be stored: it holds in memory"}
+
+
+def record(keys: dict[str, Schema], **optional: Schema) -> Schema:
+    """An object with all of `keys` and perhaps some `optional` ones."""
+    properties = {**keys, **optional}
+    return {"type": "object", "properties": properties, "required": list(keys), "additionalProperties": False}
+
+
+def listing(name: str, item: Schema) -> Schema:
+    """An object with one list."""
+    return record({name: {"type": "array", "items": item}})
+
+
+def maybe(schema: Schema) -> Schema:
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def ref(name: str) -> Schema:
+    """One of SCHEMAS by its name."""
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+_RATE_LIMIT: dict[str, Schema] = {"at": TIME, "status": COUNT, "kind": TEXT, "retryAfterMs": MAYBE_COUNT}
+_WHO: dict[str, Schema] = {
+    "id": TEXT,
+    "conversationId": MAYBE_TEXT,
+    "workspaceId": TEXT,
+    "promptStartedAt": TIME,
+    "path": TEXT,
+}
+
+SCHEMAS: dict[str, Schema] = {
+    "Error": record({"error": record({"code": TEXT, "message": TEXT})}),
+    "Limit": record({"providerId": TEXT, "limit": LIMIT}, persisted=PERSISTED),
+    "Cooldown": record({"providerId": TEXT, "cooldownMs": COUNT}, persisted=PERSISTED),
+    "Provider": record(
+        {
+            "providerId": TEXT,
+            "limit": LIMIT,
+            "inFlight": {**COUNT, "description": "held and cooling"},
+            "held": COUNT,
+            "cooling": COUNT,
+            "queued": COUNT,
+            "oldestWaitMs": MAYBE_COUNT,
+            "paused": TRUTH,
+            "cooldownMs": COUNT,
+            "autoReduced": TRUTH,
+            "lastRateLimit": maybe(record(_RATE_LIMIT)),
+            "gate": maybe(record({"observed": MAYBE_COUNT, "at": TIME, "error": MAYBE_TEXT})),
+        },
+        pausedUntil=TIME,
+        pauseCause={**TEXT, "description": "operator, or what the provider said"},
+        autoReducedFrom=COUNT,
+        notice=TEXT,
+        evidence={"type": "array", "items": record({**_RATE_LIMIT, "inFlight": COUNT})},
+        persisted=PERSISTED,
+    ),
+    "Slot": record(
+        {
+            **_WHO,
+            "phase": {"enum": [phase.value for phase in Phase]},
+            "grantedAt": TIME,
+            "lastByteAt": TIME,
+            "bytes": COUNT,
+        }
+    ),
+    "Waiter": record(
+        {**_WHO, "position": {"type": "integer", "minimum": 1}, "starred": TRUTH, "waitingMs": COUNT},
+    ),
+    "Workspace": record(
+        {"workspaceId": TEXT, "starred": TRUTH, "queued": COUNT, "inFlight": COUNT}, persisted=PERSISTED
+    ),
+    "State": record({"kind": TEXT, "ok": TRUTH}, error=TEXT),
+}
