@@ -23,7 +23,7 @@ def greeting(listen: Sequence[str], admin: str | None, upstreams: Sequence[str])
     tools = [TOOLS[name] for name in _COMMON if TOOLS[name].upstream in upstreams]
     for tool in tools:
         where = f"   # in {tool.where}" if tool.where else ""
-        lines.append(f"  {tool.title:<12}{tool.pointed(base)}{where}")
+        lines.append(f"  {tool.title:<13}{tool.pointed(base)}{where}")
     if tools:
         lines.insert(3, "\nPoint a tool at it (more of them: slotgate env TOOL):")
     elif upstreams:
