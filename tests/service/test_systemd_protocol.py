@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,7 @@ def test_a_manager_that_does_not_read_holds_us_up_for_a_second_at_most(manager: 
     manager.bind(path)
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
         sender.setblocking(False)
-        with pytest.raises(BlockingIOError):
+        with suppress(BlockingIOError):
             while True:
                 sender.sendto(b"x", path)
     notify(READY, {"NOTIFY_SOCKET": path})  # would never return without a limit
