@@ -9,8 +9,8 @@ from proxy.cli.output import Output
 from proxy.web.tools import TOOLS, first_base_url
 
 
-@click.command()
-@click.argument("tool", type=click.Choice(list(TOOLS)))
+@click.command(epilog=f"TOOL is one of: {', '.join(TOOLS)}.")
+@click.argument("tool", metavar="TOOL", type=click.Choice(list(TOOLS)))
 @click.option("--upstream", metavar="NAME", help="Another upstream than the tool's usual one.")
 @click.option("--workspace", metavar="NAME", help="Which workspace the tool's requests belong to.")
 @config_option
