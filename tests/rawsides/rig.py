@@ -52,10 +52,10 @@ def settings_of(upstreams: Mapping[str, Options], options: Options) -> Settings:
 class Rig:
     """One upstream named `up`, its provider named `up` too. `options` are the configuration's other keys."""
 
-    def __init__(self, upstream: Upstream, entry: Options, options: Options) -> None:
+    def __init__(self, upstream: Upstream, entry: Options, options: Options, *, scheme: str = "http") -> None:
         self.upstream = upstream
         self.records: list[RequestRecord] = []
-        self._entry = {"url": f"http://{upstream.authority}", "provider": "up", **entry}
+        self._entry = {"url": f"{scheme}://{upstream.authority}", "provider": "up", **entry}
         self._options = options
         self._clients: list[Peer] = []
         self._null = os.open(os.devnull, os.O_WRONLY)

@@ -20,9 +20,13 @@ async def start() -> AsyncIterator[Start]:
     rigs: list[Rig] = []
 
     async def begin(
-        upstream: Mapping[str, object] | None = None, *, receive_buffer: int | None = None, **options: object
+        upstream: Mapping[str, object] | None = None,
+        *,
+        receive_buffer: int | None = None,
+        scheme: str = "http",
+        **options: object,
     ) -> Rig:
-        rig = Rig(Upstream(receive_buffer=receive_buffer), upstream or {}, options)
+        rig = Rig(Upstream(receive_buffer=receive_buffer), upstream or {}, options, scheme=scheme)
         await rig.start()
         rigs.append(rig)
         return rig

@@ -1,0 +1,132 @@
+# A side that does not read holds up the other one, not our memory.
+
+import asyncio
+import socket
+
+from rawsides.message import answer, begun, get, request
+
+MIB = 1024 * 1024
+PLENTY = 32 * MIB
+KERNEL = 20 * MIB  # more than two sockets on the loopback take by themselves
+KEPT = MIB  # what we may keep: a high-water mark of 64 KiB and what one read brings, with room
+IN_ONE_SEGMENT = 60_000  # arrives in one piece on the loopback
+
+
+async def push(peer, size: int) -> int:
+    """Send `size` bytes as far as they are taken: how many were before nothing moved for many turns of the loop."""
+    sent, idle, piece = 0, 0, b"x" * 65536
+    while sent < size and idle < 30:
+        taken = peer.send_what_fits(piece[: size - sent])
+        sent += taken
+        idle = 0 if taken else idle + 1
+        await asyncio.sleep(0 if taken else 0.001)
+    return sent
+
+
+async def carry(source, target, size: int, sent: int, received: int = 0) -> None:
+    """Move the rest of `size` bytes, of which some are on their way, and see them all arrive."""
+    target.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 * MIB)
+    while received < size:
+        sent += await push(source, size - sent) if sent < size and not target.unheard() else 0
+        received += len(await target.exactly(max(1, min(target.unheard(), size - received))))
+
+
+def narrow(connection) -> None:
+    """Let a client's connection say that it is full as soon as its kernel takes no more, which is soon."""
+    transport = connection._transport
+    transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    transport.set_write_buffer_limits(high=0)
+
+
+async def test_slow_upstream_holds_up_a_streamed_upload(start):
+    """BODY-09: flat memory, the client is slowed down, and every byte arrives."""
+    rig = await start(receive_buffer=4096)
+    client, link = await rig.ask(request("PUT", "/up/", f"Content-Length: {PLENTY}"))
+    await link.head()
+    (served,) = rig.listener.serving()
+    sent = await push(client, PLENTY)
+    assert sent < KERNEL
+    assert served.received < KERNEL
+    await carry(client, link, PLENTY, sent)
+    await link.send(answer(b"all"))
+    assert (await client.until(b"all")).startswith(b"HTTP/1.1 200 ")
+
+
+async def test_upload_is_not_read_ahead_of_a_handshake(start):
+    rig = await start(scheme="https")
+    client, _ = await rig.ask(request("PUT", "/up/", f"Content-Length: {PLENTY}"))
+    (served,) = rig.listener.serving()
+    assert await push(client, PLENTY) < KERNEL
+    assert served.buffered < KEPT
+
+
+async def test_slow_client_holds_up_the_upstream(rig):
+    """SSE-08: bounded, and whole in the end."""
+    client, link = await rig.ask(get("/up/"), receive_buffer=4096)
+    await link.head()
+    await link.send(begun(f"Content-Length: {PLENTY}"))
+    await client.head()
+    (connection,) = rig.listener.connections
+    sent = await push(link, PLENTY)
+    assert sent < KERNEL
+    assert 0 < connection.unsent() < KEPT
+    await carry(link, client, PLENTY, sent)
+    record = await rig.record()
+    assert (record.outcome, record.bytes) == ("completed", PLENTY)
+
+
+async def test_slow_client_holds_up_the_answer_to_its_next_request_too(rig):
+    """The first answer has left the upstream, but not us, when the second begins."""
+    client, link = await rig.ask(get("/up/1") + get("/up/2"), receive_buffer=4096)
+    await link.head()
+    (connection,) = rig.listener.connections
+    narrow(connection)
+    await link.send(answer(b"x" * IN_ONE_SEGMENT))
+    await link.head()
+    assert not connection.writable
+    await link.send(begun(f"Content-Length: {PLENTY}"))
+    sent = await push(link, PLENTY)
+    assert sent < KERNEL
+    assert connection.unsent() < KEPT
+    assert await client.head() == begun(f"Content-Length: {IN_ONE_SEGMENT}")
+    assert await client.exactly(IN_ONE_SEGMENT) == b"x" * IN_ONE_SEGMENT
+    assert await client.head() == begun(f"Content-Length: {PLENTY}")
+
+
+async def test_connection_whose_client_was_slow_serves_the_next_one(rig):
+    """Reading from it was paused when its answer ended."""
+    slow, link = await rig.ask(get("/up/1"), receive_buffer=4096)
+    await link.head()
+    (connection,) = rig.listener.connections
+    narrow(connection)
+    await link.send(answer(b"x" * IN_ONE_SEGMENT))
+    await rig.record()
+    assert not connection.writable
+    quick = await rig.client()
+    await quick.send(get("/up/2"))
+    assert (await link.head()).startswith(b"GET /2 ")
+    await link.send(answer(b"quick"))
+    assert await quick.exactly(len(answer(b"quick"))) == answer(b"quick")
+
+
+async def test_pipelined_bytes_are_bounded(rig):
+    client, link = await rig.ask(get("/up/1"))
+    await link.head()
+    (connection,) = rig.listener.connections
+    assert await push(client, PLENTY) < KERNEL
+    assert len(connection._buffer) < KEPT
+
+
+async def test_both_directions_of_a_tunnel_are_held_up(start):
+    rig = await start(receive_buffer=4096)
+    client, link = await rig.ask(get("/up/", "Connection: Upgrade", "Upgrade: websocket"), receive_buffer=4096)
+    await link.head()
+    await link.send(begun("Connection: Upgrade", "Upgrade: websocket", status="101 Switching Protocols"))
+    await client.head()
+    (connection,) = rig.listener.connections
+    down, up = await push(link, PLENTY), await push(client, PLENTY)
+    assert down < KERNEL
+    assert up < KERNEL
+    assert 0 < connection.unsent() < KEPT
+    await carry(link, client, PLENTY, down)
+    await carry(client, link, PLENTY, up)
