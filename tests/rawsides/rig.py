@@ -1,7 +1,8 @@
 # The real request path from listener to upstream connection, on free ports, without the process round it.
 #
 # Rule 1: nothing is replaced but the store, which keeps nothing, and the log, which goes nowhere.
-# Rule 2: a rig that is closed is at rest: no request served, no slot held, no waiter, no body accounted for.
+# Rule 2: a rig that is closed is at rest: no request served, no slot held, no waiter, no body accounted for; and
+#         nothing has told the log, or the event loop, of an error.
 
 import asyncio
 import json
@@ -65,6 +66,7 @@ class Rig:
         clock = Clock(asyncio.get_running_loop().time)
         self._log = Log(settings.log, wall_ms=clock.wall_ms, fd=self._null)
         self.errors = _errors_of(self._log)
+        asyncio.get_running_loop().set_exception_handler(lambda _, about: self.errors.append(repr(about)))
         self.runtime = Runtime(
             settings,
             load=lambda: settings_of({"up": self._entry}, self._options),
