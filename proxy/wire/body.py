@@ -8,7 +8,7 @@ import re
 from typing import Protocol
 
 from proxy.errors import BadMessage
-from proxy.wire.head import CHUNKED, FIELD_MAX, FIELDS_MAX, UNTIL_CLOSE, lowered
+from proxy.wire.head import BARE_LINE_END, CHUNKED, FIELD_MAX, FIELDS_MAX, UNTIL_CLOSE, lowered
 
 _CHUNK_LINE = re.compile(rb"([0-9A-Fa-f]{1,15})(?:[ \t]*;[\t\x20-\x7e\x80-\xff]*)?")
 _TRAILER_VALUE = re.compile(rb"[\t\x20-\x7e\x80-\xff]*")
@@ -96,7 +96,7 @@ class Chunked:
         limit = _CHUNK_LINE_MAX if self._trailers < 0 else FIELD_MAX
         if self._line:
             # Its CR may have come without its LF: look at the two together.
-            joined = self._line + data[position : position + limit + 2]
+            joined = self._line + data[position : position + limit + 2 - len(self._line)]
             stop = joined.find(b"\r\n")
             line, position = joined[:stop], position + stop + 2 - len(self._line)
         else:
@@ -106,6 +106,8 @@ class Chunked:
         if stop < 0:
             if len(joined) > limit + (joined[-1:] == b"\r"):  # a CR whose LF is still to come is not the line's
                 raise BadMessage("a chunk line or trailer is too long")
+            if BARE_LINE_END.search(joined) is not None:  # its sender may wait for us
+                raise BadMessage("a bare CR or LF in a chunk line or trailer")
             self._line = joined
             return len(data)
         self._line = b""

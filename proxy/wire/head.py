@@ -23,7 +23,7 @@ _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _REQUEST_LINE = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+) ([\x21-\x7e\x80-\xff]+) HTTP/1\.([01])")
 _STATUS_LINE = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9]{2})(?: ([\t\x20-\x7e\x80-\xff]*))?")
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")  # what no line may hold; a bare CR or LF is among them
-_BARE = re.compile(rb"(?<!\r)\n|\r(?!\n|\Z)")  # no line end of ours; a CR at the end may still get its LF
+BARE_LINE_END = re.compile(rb"(?<!\r)\n|\r(?!\n|\Z)")  # a CR at the end may still get its LF
 _LENGTH = re.compile(rb"[0-9]{1,18}")
 
 # RFC 9110 7.6.1 and what proxies remove by custom. Transfer-Encoding is not here: it stays where chunked bytes stay.
@@ -98,7 +98,7 @@ def find_end(buffer: bytes | bytearray, start: int = 0) -> int:
         return size
     if len(buffer) >= START_LINE_MAX + 2 and buffer.find(b"\r\n", 0, START_LINE_MAX + 2) < 0:
         raise BadMessage("the start line is longer than 16 KiB")
-    if _BARE.search(buffer, max(0, start - 1)) is not None:
+    if BARE_LINE_END.search(buffer, max(0, start - 1)) is not None:
         raise BadMessage("a bare CR or LF in the head")
     return -1
 
