@@ -12,7 +12,9 @@ from proxy.wire.head import UNTIL_CLOSE, find_end, parse_request, parse_response
 
 _NAMES = st.sampled_from([b"Host", b"host", b"X-A", b"x-b", b"Cookie", b"Connection", b"Accept", b"X A", b"X-A ", b""])
 _VALUES = st.one_of(
-    st.sampled_from([b"", b"a", b" a", b"a ", b"\ta, b\t", b"close", b"caf\xc3\xa9", b"a\x00", b"a\x0bb", b"a\rb", b"a\nb"]),
+    st.sampled_from(
+        [b"", b"a", b" a", b"a ", b"\ta, b\t", b"close", b"caf\xc3\xa9", b"a\x00", b"a\x0bb", b"a\rb", b"a\nb"]
+    ),
     st.binary(max_size=6),
 )
 _PLAIN = st.tuples(_NAMES, st.sampled_from([b":", b": ", b" :", b""]), _VALUES).map(b"".join)
@@ -26,7 +28,9 @@ _ENDS = st.sampled_from([b"\r\n", b"\r\n", b"\r\n", b"\n"])
 _REQUESTS = st.tuples(st.tuples(_METHODS, _TARGETS, _VERSIONS).map(b" ".join), st.just(b"Host: a"), _LINES, _ENDS)
 _STATUSES = st.sampled_from([b"200 OK", b"204 ", b"304 Not Modified", b"404", b"500 \xff", b"103 Hints", b"20 OK"])
 _ANSWERS = st.tuples(st.tuples(_VERSIONS, _STATUSES).map(b" ".join), _LINES, _ENDS)
-_BODIES = st.sampled_from([b"", b"abc", b"abcdef", b"3\r\nabc\r\n0\r\n\r\n", b"3;x\r\nabc\r\n0\r\nX-T: u\r\n\r\nnext", b"3\r\nab"])
+_BODIES = st.sampled_from(
+    [b"", b"abc", b"abcdef", b"3\r\nabc\r\n0\r\n\r\n", b"3;x\r\nabc\r\n0\r\nX-T: u\r\n\r\nnext", b"3\r\nab"]
+)
 
 
 def joined(first: bytes, lines: list[bytes], end: bytes) -> bytes:

@@ -347,7 +347,9 @@ def test_framing_of_an_answer(status, method, lines, length):
 # --- whatever the bytes ---
 
 _GARBAGE = st.lists(
-    st.one_of(st.binary(max_size=20), st.sampled_from([b"\r\n", b"\n", b"\r", b": ", b" ", b"HTTP/1.1", b"GET /", b"\0"])),
+    st.one_of(
+        st.binary(max_size=20), st.sampled_from([b"\r\n", b"\n", b"\r", b": ", b" ", b"HTTP/1.1", b"GET /", b"\0"])
+    ),
     max_size=12,
 ).map(b"".join)
 
