@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from blackbox.admin import JSON, part
+from blackbox.process import free_ports
 from blackbox.rig import Rig, Starter
 
 STATUS = "/concurrency/status"
@@ -144,7 +145,7 @@ async def _start_with_token(rig: Rig) -> None:
 
 async def test_open_admin_address_without_a_token_is_refused_at_the_start(start: Starter) -> None:
     rig = await start(run=False)
-    rig.proxy.write({"admin": {"listen": "0.0.0.0:0"}})
+    rig.proxy.write({"admin": {"listen": f"0.0.0.0:{free_ports(1)[0]}"}})
     await rig.proxy.spawn()
     assert await rig.proxy.ended() == 78
     assert "token_file" in rig.proxy.output

@@ -17,7 +17,7 @@ async def test_raised_limit_grants_as_many_as_now_fit(rig: Rig) -> None:
     await rig.up.call()
     await rig.line_up("b", "c", "d")
     await rig.limit(3)
-    assert [call.name for call in await rig.up.take(2)] == ["b", "c"]
+    assert {call.name for call in await rig.up.take(2)} == {"b", "c"}
     await rig.queued(1)
     assert rig.up.peak == 3
 

@@ -85,9 +85,19 @@ async def test_pause_is_only_ever_lengthened(rig: Rig, waits: tuple[str, str]) -
     await never(lambda: len(rig.up.calls) > 3, during=1.3, what="the shorter wait won")
 
 
-async def test_unbelievable_wait_is_capped_and_ended_by_hand(rig: Rig) -> None:
-    """PAUSE-04: a wait of days is believed for ten minutes, the status says so, and no restart is needed."""
+async def test_wait_of_days_parks_nothing(rig: Rig) -> None:
+    """PAUSE-04: it is the end of a quota, which holds nothing; the status says why, and the upstream is usable."""
     await refused(rig, "568157")
+    client = await rig.ask("next")
+    await rig.finish(await rig.up.call(), client)
+    entry = await rig.status()
+    assert (entry["paused"], entry["limit"]) == (False, 4)
+    assert (entry["lastRateLimit"]["kind"], entry["lastRateLimit"]["retryAfterMs"]) == ("quota", 568_157_000)
+
+
+async def test_long_wait_is_capped_and_ended_by_hand(rig: Rig) -> None:
+    """PAUSE-04: the pause has a stated maximum, the status says until when, and no restart is needed."""
+    await refused(rig, "3000")
     entry = await rig.until_status(paused=True)
     assert epoch_ms() + 590_000 < entry["pausedUntil"] < epoch_ms() + 601_000
     reply = await rig.resume()
@@ -155,7 +165,7 @@ async def test_after_a_pause_one_goes_first_and_the_others_follow_its_good_answe
     b, c = await rig.up.take(2)
     assert probe.answered_at is not None
     assert min(b.arrived_at, c.arrived_at) >= probe.answered_at
-    assert (b.name, c.name) == ("b", "c")
+    assert {b.name, c.name} == {"b", "c"}
     for call in (probe, b, c):
         await call.end()
 

@@ -3,7 +3,6 @@
 import time
 
 from blackbox.admin import part
-from blackbox.call import Call
 from blackbox.rig import Rig, Starter
 
 UPSTREAMS = {
@@ -169,14 +168,3 @@ async def test_reduction_survives_a_restart_and_a_kill(start: Starter) -> None:
             assert entry[key] == before[key], key
     await burst(rig, 3)
     assert (await rig.status())["autoReducedFrom"] == 4
-
-
-async def test_error_inside_a_good_stream_is_evidence_too(rig: Rig) -> None:
-    client = await rig.ask("a")
-    call: Call = await rig.up.call()
-    call.begin()
-    call.say(b'event: error\ndata: {"type":"error","error":{"type":"rate_limit_error","message":"rate limited"}}\n\n')
-    await call.finish()
-    assert (await client.answer()).status == 200
-    entry = await rig.until_status(autoReduced=True)
-    assert entry["limit"] == 3

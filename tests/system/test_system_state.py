@@ -95,9 +95,10 @@ async def test_damaged_file_is_set_aside_and_the_proxy_starts(start: Starter, da
     }[damage]
     rig.proxy.state.write_bytes(broken)
     await rig.proxy.restart()
-    (aside,) = [path for path in rig.proxy.directory.glob("state.db.damaged-*") if path.suffix not in ("-wal", "-shm")]
+    everything = rig.proxy.directory.glob("state.db.damaged-*")
+    (aside,) = [path for path in everything if not path.name.endswith(("-wal", "-shm"))]
     assert aside.read_bytes() == broken
-    assert any("damaged" in str(line) for line in rig.proxy.log)
+    await rig.proxy.logged(lambda line: "damaged" in str(line))
     assert (await rig.status())["limit"] == 2
     await rig.limit(4)
     await again(rig)

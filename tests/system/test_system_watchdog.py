@@ -40,9 +40,8 @@ async def test_silent_stream_is_cut_and_its_slot_goes_to_the_next(rig: Rig) -> N
     assert call.name == "next"
     assert call.arrived_at >= stuck.ended_at
     await call.answer()
-    told = [line for line in rig.proxy.log if "reclaim" in str(line.get("event")) and "conv" in line.values()]
-    assert told
-    assert rig.provider in told[0].values()
+    told = await rig.proxy.logged(lambda line: "reclaim" in str(line.get("event")) and "conv" in line.values())
+    assert rig.provider in told.values()
 
 
 async def test_trickling_stream_lives(rig: Rig) -> None:

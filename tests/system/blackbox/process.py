@@ -10,7 +10,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +159,11 @@ class Proxy:
             with contextlib.suppress(json.JSONDecodeError):
                 found.append(json.loads(line))
         return [line for line in found if isinstance(line, dict)]
+
+    async def logged(self, predicate: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
+        """Waits for a log line of which `predicate` is true: lines are written a moment after what they tell."""
+        line: dict[str, Any] = await until(lambda: next(filter(predicate, self.log), None), what="a line in the log")
+        return line
 
     async def connect(self, *, receive_buffer: int | None = None) -> RawClient:
         return await RawClient.connect(self.address, receive_buffer=receive_buffer)
