@@ -54,11 +54,12 @@ def lowered(name: bytes) -> bytes:
 
 @dataclass(slots=True, kw_only=True)
 class RequestHead:
-    """`fields` as sent; `names` are their names in lower case, in the same order; `minor` of HTTP/1.x."""
+    """`lines` as sent, `fields` what they say, `names` in lower case: all in the same order; `minor` of HTTP/1.x."""
 
     method: bytes
     target: bytes
     minor: int
+    lines: list[bytes]
     fields: list[Field]
     names: list[bytes]
 
@@ -74,6 +75,7 @@ class ResponseHead:
     status: int
     reason: bytes
     minor: int
+    lines: list[bytes]
     fields: list[Field]
     names: list[bytes]
 
@@ -105,12 +107,14 @@ def find_end(buffer: bytes | bytearray, start: int = 0) -> int:
 
 def parse_request(raw: bytes) -> RequestHead:
     """A complete head, its empty line included."""
-    first, fields, names = _lines(raw)
+    first, lines, fields, names = _lines(raw)
     match = _REQUEST_LINE.fullmatch(first)
     if match is None:
         raise BadMessage("the request line is not METHOD TARGET HTTP/1.1")
     method, target, minor = match.groups()
-    head = RequestHead(method=method, target=target, minor=1 if minor == b"1" else 0, fields=fields, names=names)
+    head = RequestHead(
+        method=method, target=target, minor=1 if minor == b"1" else 0, lines=lines, fields=fields, names=names
+    )
     hosts = names.count(b"host")
     if hosts > 1 or (hosts == 0 and head.minor == 1):
         raise BadMessage("a request has exactly one Host")  # RFC 9112 3.2
@@ -119,28 +123,32 @@ def parse_request(raw: bytes) -> RequestHead:
 
 def parse_response(raw: bytes) -> ResponseHead:
     """A complete head, its empty line included."""
-    first, fields, names = _lines(raw)
+    first, lines, fields, names = _lines(raw)
     match = _STATUS_LINE.fullmatch(first)
     if match is None:
         raise BadMessage("the status line is not HTTP/1.1 STATUS REASON")
     minor, status, reason = match.groups()
     return ResponseHead(
-        status=int(status), reason=reason or b"", minor=1 if minor == b"1" else 0, fields=fields, names=names
+        status=int(status),
+        reason=reason or b"",
+        minor=1 if minor == b"1" else 0,
+        lines=lines,
+        fields=fields,
+        names=names,
     )
 
 
-def _lines(raw: bytes) -> tuple[bytes, list[Field], list[bytes]]:
-    lines = raw[:-4].split(b"\r\n")
-    if _CONTROL.search(b"".join(lines)) is not None:
+def _lines(raw: bytes) -> tuple[bytes, list[bytes], list[Field], list[bytes]]:
+    first, *lines = raw[:-4].split(b"\r\n")
+    if _CONTROL.search(first) is not None or _CONTROL.search(b"".join(lines)) is not None:
         raise BadMessage("a control character, or a bare CR or LF, in the head")
-    first = lines[0]
     if len(first) > START_LINE_MAX:
         raise BadMessage("the start line is longer than 16 KiB")
-    if len(lines) - 1 > FIELDS_MAX:
+    if len(lines) > FIELDS_MAX:
         raise BadMessage("more than 200 headers")
     fields: list[Field] = []
     names: list[bytes] = []
-    for line in lines[1:]:
+    for line in lines:
         if len(line) > FIELD_MAX:
             raise BadMessage("a header is longer than 32 KiB")
         name, colon, value = line.partition(b":")
@@ -148,7 +156,7 @@ def _lines(raw: bytes) -> tuple[bytes, list[Field], list[bytes]]:
             raise BadMessage("a header line has no colon")  # also obs-fold, RFC 9112 5.2
         names.append(lowered(name))
         fields.append((name, value.strip(b" \t")))
-    return first, fields, names
+    return first, lines, fields, names
 
 
 # --- framing -----------------------------------------------------------------------------------------------------
@@ -216,15 +224,15 @@ def request_bytes(
     lines = [b"%s %s HTTP/1.1" % (head.method, target)]
     if b"host" not in head.names:
         lines.append(b"Host: " + host)
-    for name, (spelled, value) in zip(head.names, head.fields, strict=True):
+    for name, line in zip(head.names, head.lines, strict=True):
         if name == b"host":
-            lines.append(b"%s: %s" % (spelled, host))
+            lines.append(b"%s: %s" % (line[:4], host))
         elif name == b"te":
             # RFC 9110 10.1.4: trailers is the one coding that a proxy which passes trailers on may promise.
-            if b"trailers" in value.lower().replace(b" ", b"").split(b","):
-                lines.append(spelled + b": trailers")
+            if b"trailers" in line[3:].lower().replace(b" ", b"").replace(b"\t", b"").split(b","):
+                lines.append(line[:2] + b": trailers")
         elif upgrade and name == b"upgrade":
-            lines.append(b"%s: %s" % (spelled, value))
+            lines.append(line)
         elif (
             name in HOP_BY_HOP
             or name in _NOT_FORWARDED
@@ -234,7 +242,7 @@ def request_bytes(
         ):
             continue
         else:
-            lines.append(b"%s: %s" % (spelled, value))
+            lines.append(line)
     if upgrade:
         lines.append(b"Connection: Upgrade")
     lines += extra
@@ -247,13 +255,13 @@ def response_bytes(head: ResponseHead, *, close: bool = False, dechunked: bool =
     clients, which know no chunked coding; `upgrade` keeps the switch to another protocol."""
     listed = connection_options(head.names, head.fields) if b"connection" in head.names else set()
     lines = [b"HTTP/1.1 %d %s" % (head.status, head.reason)]
-    for name, (spelled, value) in zip(head.names, head.fields, strict=True):
+    for name, line in zip(head.names, head.lines, strict=True):
         if name in HOP_BY_HOP or name == b"alt-svc" or (name in listed and name not in _PROTECTED):
             if not (upgrade and name == b"upgrade"):
                 continue
         elif dechunked and name in (b"transfer-encoding", b"trailer"):
             continue
-        lines.append(b"%s: %s" % (spelled, value))
+        lines.append(line)
     if upgrade:
         lines.append(b"Connection: Upgrade")
     elif close:

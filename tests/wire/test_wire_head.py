@@ -139,6 +139,7 @@ def test_fields_keep_spelling_order_duplicates_and_octets():
         (b"X-Empty", b""),
         (b"x-a", b"3"),
     ]
+    assert read.lines[1:] == lines
     assert read.names[1:] == [b"x-a", b"x-a", b"x-b", b"set-cookie", b"x-empty", b"x-a"]
     assert read.get(b"x-a") == b"1"
     assert read.get(b"x-c") is None

@@ -77,6 +77,7 @@ def test_framing_and_address_cannot_be_taken_away_by_connection():
         (b"TE: trailers", b"TE: trailers"),
         (b"te: gzip, Trailers", b"te: trailers"),
         (b"Te:trailers,deflate;q=0.5", b"Te: trailers"),
+        (b"TE:\tgzip,\ttrailers", b"TE: trailers"),
     ],
 )
 def test_te_keeps_trailers_alone(line, kept):
@@ -149,12 +150,11 @@ _TAKEN |= {b"te", b"upgrade", b"expect", b"forwarded", b"host", b"alt-svc", b"co
 @given(
     st.lists(st.tuples(TOKEN, st.sampled_from([b":", b": ", b":\t "]), VALUE, st.sampled_from([b"", b" "])), max_size=8)
 )
-def test_every_other_line_keeps_spelling_order_duplicates_and_octets(lines):
+def test_every_other_line_is_passed_on_as_it_came(lines):
     lines = [line for line in lines if line[0].lower() not in _TAKEN]
-    expected = [name + b": " + value.strip(b" \t") for name, _, value, _ in lines]
     raw = [b"".join(line) for line in lines]
-    assert sent(b"Host: a", *raw)[2:] == expected
-    assert told(*raw)[1:] == expected
+    assert sent(b"Host: a", *raw)[2:] == raw
+    assert told(*raw)[1:] == raw
 
 
 @given(st.lists(st.tuples(TOKEN, VALUE), max_size=8))

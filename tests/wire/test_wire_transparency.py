@@ -57,8 +57,7 @@ async def test_headers_arrive_with_their_spelling_order_duplicates_and_octets(ri
     lines = b"x-b: 1\r\nX-Title: \xe4\xbd\xa0\r\nX-L: caf\xe9\r\nX-B: 2\r\nCookie: a=b\r\ncookie: c=d\r\nX-Empty:\r\n"
     client, link = await rig.ask(b"GET /up/ HTTP/1.1\r\nHOST: a\r\n" + lines + b"\r\n")
     host = rig.upstream.authority.encode()
-    passed = lines.replace(b"X-Empty:", b"X-Empty: ")
-    assert await link.head() == b"GET / HTTP/1.1\r\nHOST: %s\r\n%s\r\n" % (host, passed)
+    assert await link.head() == b"GET / HTTP/1.1\r\nHOST: %s\r\n%s\r\n" % (host, lines)
     back = b"HTTP/1.1 207 caf\xe9\r\nSet-Cookie: a\r\nset-cookie: b\r\nLink: <a>\r\nETag: x\r\nSET-COOKIE: \xff\r\n"
     await link.send(back + b"Content-Length: 0\r\n\r\n")
     assert await client.head() == back + b"Content-Length: 0\r\n\r\n"
