@@ -83,7 +83,10 @@ class Admission:
         return await self._outcome(ticket, credentials, effects)
 
     async def acquire_again(self, slot: Slot, credentials: Mapping[str, str]) -> Slot:
-        """Give `slot` back after a refusal that the client shall not see, and wait for the next in the same place."""
+        """Give `slot` back after a refusal that the client shall not see, and wait for the next in the same place.
+        OwnAnswer if it was taken back meanwhile: then there is no place any more."""
+        if self.scheduler.slot(slot.id) is not slot:
+            raise OwnAnswer("reclaimed", f"the slot at {self.provider_id} was reclaimed")
         self._holders.pop(slot.id, None)
         return await self._outcome(slot.ticket, credentials, self.scheduler.requeue(slot, self._clock.now()))
 
@@ -171,9 +174,14 @@ class Admission:
 
     def apply(self, effects: list[Effect]) -> None:
         """Carry out `effects`, in order, and set the timer for what comes next."""
-        for effect in effects:
+        todo = list(effects)
+        for effect in todo:  # it grows: a slot that nobody takes goes on, however many have left in this moment
+            if isinstance(effect, PollUsage):
+                self._poll(self, self._credentials.get(effect.ticket.id, {}))
+                continue
+            self._observe(self.provider_id, effect)
             if isinstance(effect, Granted):
-                self._granted(effect)
+                todo += self._hand_over(effect)
             elif isinstance(effect, Refused):
                 future = self._futures.get(effect.ticket.id)
                 if future is not None and not future.done():
@@ -182,19 +190,15 @@ class Admission:
                 holder = self._holders.pop(effect.slot.id, None)
                 if holder is not None:
                     holder.abort(effect.why)
-            elif isinstance(effect, PollUsage):
-                self._poll(self, self._credentials.get(effect.ticket.id, {}))
-                continue
-            self._observe(self.provider_id, effect)
         self._arm()
 
-    def _granted(self, effect: Granted) -> None:
-        future = self._futures.get(effect.ticket.id)
+    def _hand_over(self, granted: Granted) -> list[Effect]:
+        """Give the slot to whoever waits for it, or back: then its client has left, and its task has not run yet."""
+        future = self._futures.get(granted.ticket.id)
         if future is None or future.done():
-            # Its client left in this very moment and its task has not run: the slot goes on.
-            self.apply(self.scheduler.release(effect.slot, self._clock.now(), reached=False))
-        else:
-            future.set_result(effect.slot)
+            return self.scheduler.release(granted.slot, self._clock.now(), reached=False)
+        future.set_result(granted.slot)
+        return []
 
     def _arm(self) -> None:
         deadline = self.scheduler.next_deadline()

@@ -1,0 +1,300 @@
+# A slot in the hands of a holder: given back, taken back, given back for another try; and what time does to it.
+
+import asyncio
+
+import pytest
+from provider_desk import Desk
+
+from proxy.core.model import Policy, Reclaimed, Released, Slot
+from proxy.errors import OwnAnswer
+
+
+class Holder:
+    """Remembers what it was told, and says the progress that it was given."""
+
+    def __init__(self, desk: Desk, progress_at: float | None = None) -> None:
+        self.told: list[tuple[str, int]] = []
+        self._desk = desk
+        self._progress_at = progress_at
+
+    def abort(self, why: str) -> None:
+        self.told.append((why, len(self._desk.scheduler.waiting)))
+
+    def measure(self, slot: Slot, now: float) -> None:
+        if self._progress_at is not None:
+            slot.progress_at = self._progress_at
+
+
+async def test_second_release_frees_nobody_elses_slot():
+    desk = Desk()
+    slot, (next_one, last) = await desk.held_and_waiting(2)
+    desk.admission.release(slot)
+    desk.admission.release(slot)
+    await next_one
+    desk.admission.release(slot)
+    await asyncio.sleep(0)
+    assert not last.done()
+    assert desk.names().count("Released") == 1
+    desk.admission.release(next_one.result())
+    await last
+
+
+async def test_late_release_after_a_reclaim_changes_nothing():
+    """DBL-06."""
+    desk = Desk()
+    slot, (next_one, last) = await desk.held_and_waiting(2)
+    desk.admission.apply(desk.scheduler.reclaim(slot, desk.clock.now()))
+    await next_one
+    desk.admission.release(slot)
+    await asyncio.sleep(0)
+    assert not last.done()
+    desk.admission.release(next_one.result())
+    await last
+
+
+async def test_holder_closes_before_anybody_else_gets_the_slot():
+    desk = Desk()
+    slot, (next_one,) = await desk.held_and_waiting(1)
+    holder = Holder(desk)
+    desk.admission.hold(slot, holder)
+    granted_when_aborted: list[bool] = []
+    abort = holder.abort
+    holder.abort = lambda why: (granted_when_aborted.append(next_one.done()), abort(why))  # type: ignore
+    desk.admission.apply(desk.scheduler.reclaim(slot, desk.clock.now(), "operator"))
+    await next_one
+    assert (granted_when_aborted, [why for why, _ in holder.told]) == ([False], ["operator"])
+    assert desk.names()[-3:] == ["Reclaimed", "Released", "Granted"]
+
+
+async def test_holder_is_told_once_and_not_after_its_release():
+    desk = Desk()
+    slot = await desk.slot()
+    holder = Holder(desk)
+    desk.admission.hold(slot, holder)
+    desk.admission.release(slot)
+    desk.admission.apply(desk.scheduler.reclaim(slot, desk.clock.now()))
+    assert holder.told == []
+
+
+async def test_watch_takes_back_what_made_no_progress_and_leaves_the_rest():
+    """LEAK-14: exactly the one that hangs."""
+    desk = Desk(3, policy=Policy(slot_timeout_s=10.0))
+    now = desk.clock.now()
+    hanging, moving, unmeasured = [await desk.slot() for _ in range(3)]
+    holders = [Holder(desk, now - 11), Holder(desk, now - 1)]
+    for slot, holder in zip((hanging, moving), holders, strict=True):
+        desk.admission.hold(slot, holder)
+    desk.admission.watch()
+    assert [len(holder.told) for holder in holders] == [1, 0]
+    (reclaimed,) = [effect for effect in desk.seen if isinstance(effect, Reclaimed)]
+    assert (reclaimed.slot, reclaimed.why) == (hanging, "silent")
+    assert reclaimed.after_s == pytest.approx(11, abs=0.5)
+    assert desk.scheduler.slots() == [moving, unmeasured]
+
+
+async def test_watch_ends_what_is_held_for_too_long_whatever_its_progress():
+    desk = Desk(policy=Policy(max_hold_s=10.0))
+    slot = await desk.slot()
+    slot.granted_at -= 11
+    holder = Holder(desk, desk.clock.now())
+    desk.admission.hold(slot, holder)
+    desk.admission.watch()
+    assert [why for why, _ in holder.told] == ["max_hold"]
+
+
+# --- another try in the same place (spec §7.5) ---
+
+
+async def test_try_again_waits_in_its_own_place():
+    desk = Desk()
+    slot, (later,) = await desk.held_and_waiting(1)
+    again = await desk.admission.acquire_again(slot, {})
+    assert again is not slot
+    assert again.ticket is slot.ticket
+    await asyncio.sleep(0)
+    assert not later.done()
+    assert [type(effect) for effect in desk.seen].count(Released) == 1
+    desk.admission.release(slot)  # the old one is nobody's
+    assert desk.scheduler.held == 1
+    desk.admission.release(again)
+    await later
+
+
+async def test_try_again_during_a_longer_pause_is_refused():
+    desk = Desk(policy=Policy(max_wait_s=1.0))
+    slot = await desk.slot()
+    desk.admission.rate_limited(slot, status=429, kind="rate", retry_after_ms=30_000)
+    with pytest.raises(OwnAnswer) as refused:
+        await desk.admission.acquire_again(slot, {})
+    assert refused.value.code == "paused"
+    assert "paused for another 30 s" in refused.value.message
+    assert desk.scheduler.held == 0
+    desk.admission.close()
+
+
+async def test_try_again_after_a_reclaim_is_refused_and_does_not_hang():
+    desk = Desk()
+    slot = await desk.slot()
+    desk.admission.hold(slot, Holder(desk))
+    desk.admission.apply(desk.scheduler.reclaim(slot, desk.clock.now()))
+    with pytest.raises(OwnAnswer) as refused:
+        async with asyncio.timeout(5):
+            await desk.admission.acquire_again(slot, {})
+    assert refused.value.code == "reclaimed"
+
+
+async def test_old_holder_hears_nothing_of_the_new_try():
+    desk = Desk()
+    slot = await desk.slot()
+    holder = Holder(desk)
+    desk.admission.hold(slot, holder)
+    again = await desk.admission.acquire_again(slot, {})
+    desk.admission.apply(desk.scheduler.reclaim(again, desk.clock.now()))
+    assert holder.told == []
+
+
+async def test_try_again_that_is_cancelled_leaves_nothing():
+    desk = Desk(cooldown_s=60.0)
+    slot = await desk.slot()
+    task = asyncio.create_task(desk.admission.acquire_again(slot, {}))
+    await asyncio.sleep(0)
+    assert len(desk.scheduler.waiting) == 1
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (desk.scheduler.held, len(desk.scheduler.waiting)) == (0, 0)
+    desk.admission.close()
+
+
+# --- what time does ---
+
+
+async def test_end_of_a_rest_wakes_the_queue():
+    desk = Desk(cooldown_s=0.03)
+    slot, (waiting,) = await desk.held_and_waiting(1)
+    released_at = desk.clock.now()
+    desk.admission.release(slot)
+    async with asyncio.timeout(5):
+        await waiting
+    assert desk.clock.now() - released_at >= 0.029
+    desk.admission.close()
+
+
+async def test_earliest_of_several_rests_wakes_first():
+    desk = Desk(2, cooldown_s=60.0)
+    long_rest, short_rest = await desk.slot(), await desk.slot()
+    waiting = desk.ask()
+    await asyncio.sleep(0)
+    desk.admission.release(long_rest)
+    desk.admission.apply(desk.scheduler.set_cooldown(0.02, "api"))
+    desk.admission.release(short_rest)
+    async with asyncio.timeout(5):
+        await waiting
+    desk.admission.close()
+
+
+async def test_longest_wait_ends_in_queue_timeout():
+    desk = Desk(policy=Policy(max_wait_s=0.02))
+    _, (waiting,) = await desk.held_and_waiting(1)
+    with pytest.raises(OwnAnswer) as refused:
+        async with asyncio.timeout(5):
+            await waiting
+    assert (refused.value.code, refused.value.status) == ("queue_timeout", 503)
+    assert "1 waiting" not in refused.value.message
+    desk.admission.close()
+
+
+async def test_end_of_a_pause_lets_the_first_go():
+    desk = Desk(2)
+    now = desk.clock.now()
+    desk.admission.apply(desk.scheduler.pause(now + 0.03, now))
+    waiting = desk.ask()
+    async with asyncio.timeout(5):
+        await waiting
+    assert desk.clock.now() - now >= 0.029
+    desk.admission.close()
+
+
+async def test_closed_admission_grants_nothing_by_time():
+    desk = Desk(cooldown_s=0.01)
+    slot, (waiting,) = await desk.held_and_waiting(1)
+    desk.admission.release(slot)
+    desk.admission.close()
+    other = Desk(cooldown_s=0.02)
+    slot, (later,) = await other.held_and_waiting(1)
+    other.admission.release(slot)
+    await later  # by now the first one's rest is long over
+    assert not waiting.done()
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    other.admission.close()
+    desk.admission.close()
+
+
+# --- what the gate may know ---
+
+
+async def test_poll_gets_the_credentials_of_the_first_waiter_and_only_while_it_waits():
+    desk = Desk(policy=Policy(gate_interval_s=60.0))
+    slot = await desk.slot()
+    first, second = desk.ask({"authorization": "one"}), desk.ask({"authorization": "two"})
+    await asyncio.sleep(0)
+    desk.admission.release(slot)
+    assert desk.polls == [{"authorization": "one"}]
+    first.cancel()
+    await asyncio.gather(first, return_exceptions=True)
+    desk.admission.apply(desk.scheduler.polled(5, None, desk.clock.now()))
+    desk.admission.apply(desk.scheduler.set_limit(2, "api", desk.clock.now()))
+    assert desk.polls[1:] == [{"authorization": "two"}]
+    desk.admission.apply(desk.scheduler.polled(0, None, desk.clock.now()))
+    await second
+    assert desk.admission._credentials == {}
+    desk.admission.close()
+
+
+# --- words for the client ---
+
+
+async def test_retry_after_grows_with_the_queue_and_stays_within_a_minute():
+    desk = Desk(policy=Policy(max_waiting=1000))
+    assert desk.admission.refusal("queue_full").retry_after_s == 1
+    slot, waiting = await desk.held_and_waiting(20)
+    slot.granted_at -= 3
+    desk.admission.release(slot)
+    middle = desk.admission.refusal("queue_full").retry_after_s
+    assert middle is not None
+    assert 40 <= middle <= 59 or middle == 59
+    now = desk.clock.now()
+    desk.admission.apply(desk.scheduler.pause(now + 10_000, now))
+    paused = desk.admission.refusal("queue_full")
+    assert paused.retry_after_s == 59
+    assert "paused for another 10000 s" in paused.message
+    for task in waiting:
+        task.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+    desk.admission.close()
+
+
+async def test_refused_clients_do_not_come_back_as_one_wave():
+    desk = Desk()
+    now = desk.clock.now()
+    desk.admission.apply(desk.scheduler.pause(now + 40, now))
+    assert len({desk.admission.refusal("paused").retry_after_s for _ in range(50)}) > 5
+    desk.admission.close()
+
+
+async def test_full_queue_is_known_before_a_body_is_read():
+    desk = Desk(policy=Policy(max_waiting=1))
+    desk.admission.check_room()
+    _, (waiting,) = await desk.held_and_waiting(1)
+    with pytest.raises(OwnAnswer) as refused:
+        desk.admission.check_room()
+    assert refused.value.code == "queue_full"
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    desk.admission.close()
+
+
+async def test_repr_is_read_by_people():
+    desk = Desk(4)
+    assert repr(desk.admission) == "<Admission <Scheduler p held 0/4 cooling 0 waiting 0>>"
