@@ -9,7 +9,7 @@ from blackbox.rig import Rig, Starter
 
 UPSTREAMS = {"up": {"limit": 1, "cooldown": "0s"}, "second": {"limit": 1}}
 TOP = {
-    "queue": {"max_wait": "1s", "body_limit": "64KiB"},
+    "queue": {"max_waiting": 4, "body_limit": "64KiB", "body_budget": "200KiB"},
     "client_header_timeout": "1s",
 }
 RETRY = {"queue_full", "queue_timeout", "paused", "draining", "body_budget", "dropped"}
@@ -30,21 +30,21 @@ def check(answer: Answer, status: int, code: str, says: str = "") -> None:
     assert answer.head.get("server") is None
 
 
-async def test_request_after_the_last_place_in_the_queue_is_refused(start: Starter) -> None:
-    rig = await start({"up": {"limit": 1, "cooldown": "0s"}}, queue={"max_waiting": 3})
+async def test_request_after_the_last_place_in_the_queue_is_refused(rig: Rig) -> None:
+    before = await rig.metric("slotgate_own_answers_total", code="queue_full")
     await rig.ask("holder")
     await rig.up.call()
-    await rig.line_up("a", "b", "c")
-    answer = await (await rig.ask("d")).answer()
+    await rig.line_up("a", "b", "c", "d")
+    answer = await (await rig.ask("e")).answer()
     check(answer, 503, "queue_full", rig.provider)
     assert answer.json["error"]["type"] == "overloaded_error"
-    assert (await rig.status())["queued"] == 3
-    assert await rig.metric("slotgate_own_answers_total", code="queue_full") == 1
+    assert (await rig.status())["queued"] == 4
+    assert await rig.metric("slotgate_own_answers_total", code="queue_full") == before + 1
 
 
-async def test_waiter_is_refused_after_its_longest_wait_and_both_slots_stay_usable(rig: Rig) -> None:
+async def test_waiter_is_refused_after_its_longest_wait_and_both_slots_stay_usable(start: Starter) -> None:
     """WAIT-04: whoever gave up is not handed a slot later."""
-    await rig.limit(2)
+    rig = await start({"up": {"limit": 2, "cooldown": "0s"}}, queue={"max_wait": "1s"})
     for name in "ab":
         await rig.ask(name)
     running = await rig.up.take(2)
@@ -102,8 +102,7 @@ async def test_body_of_exactly_the_limit_passes(rig: Rig) -> None:
     await rig.finish(call, client)
 
 
-async def test_waiting_bodies_share_a_budget(start: Starter) -> None:
-    rig = await start({"up": {"limit": 1, "cooldown": "0s"}}, queue={"body_limit": "64KiB", "body_budget": "200KiB"})
+async def test_waiting_bodies_share_a_budget(rig: Rig) -> None:
     await rig.ask("holder")
     await rig.up.call()
     waiters = await rig.line_up("a", "b", "c", body=b"x" * 60_000)
@@ -113,19 +112,17 @@ async def test_waiting_bodies_share_a_budget(start: Starter) -> None:
     await rig.line_up("e", body=b"x" * 60_000)
 
 
-async def test_whoever_finds_the_queue_full_gives_back_its_share_of_the_budget(start: Starter) -> None:
+async def test_whoever_finds_the_queue_full_gives_back_its_share_of_the_budget(rig: Rig) -> None:
     """LEAK-13: two things are taken one after the other; who fails at the second must give the first back."""
-    queue = {"max_waiting": 3, "body_limit": "64KiB", "body_budget": "200KiB"}
-    rig = await start({"up": {"limit": 1, "cooldown": "0s"}}, queue=queue)
     await rig.ask("holder")
     await rig.up.call()
-    waiters = await rig.line_up("a", "b", "c", body=b"x" * 40_000)
+    waiters = await rig.line_up("a", "b", "c", "d", body=b"x" * 40_000)
     for _ in range(50):
         check(await (await rig.ask("refused", body=b"x" * 30_000)).answer(), 503, "queue_full")
     for waiter in waiters:
         waiter.rst()
     await rig.queued(0)
-    await rig.line_up("d", "e", "f", body=b"x" * 60_000)
+    await rig.line_up("e", "f", "g", body=b"x" * 60_000)
 
 
 async def test_unknown_upstream_is_404_and_names_the_known_ones(rig: Rig) -> None:
@@ -194,13 +191,13 @@ async def test_whoever_never_got_a_slot_gives_none_back(start: Starter) -> None:
     assert not [line for line in rig.proxy.log if line.get("level") in ("error", "critical")]
 
 
-async def test_refused_requests_change_neither_counts_nor_order(start: Starter) -> None:
+async def test_refused_requests_change_neither_counts_nor_order(rig: Rig) -> None:
     """ORD-09: being refused uses nothing up."""
-    rig = await start({"up": {"limit": 1, "cooldown": "0s"}}, queue={"max_waiting": 2})
     await rig.ask("holder", workspace="w", conversation="h")
     holder = await rig.up.call()
     await rig.line_up("a", workspace="w", conversation="a", started_at=1_700_000_000_000)
     await rig.line_up("b", workspace="w", conversation="b", started_at=1_700_000_100_000)
+    await rig.line_up("c", "d", started_at=1_700_000_200_000)
     before = [{**waiter, "waitingMs": 0} for waiter in (await rig.slots())["waiters"]]
     for _ in range(10):
         refused = await rig.ask("r", workspace="w", conversation="a", started_at=1_600_000_000_000)

@@ -1,10 +1,11 @@
 # Reload, three ways: all or nothing, and nothing in flight or waiting is disturbed (spec §3.4).
 
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from blackbox.admin import part
 from blackbox.rig import Rig, Starter
 from blackbox.waiting import never, until
@@ -25,7 +26,21 @@ async def by_change(rig: Rig) -> None:
     """The file's change is noticed by itself."""
 
 
+UPSTREAMS = {
+    "up": {"limit": 2, "cooldown": "0s", "pause": {"default": "0s"}},
+    "two": {"limit": 1, "cooldown": "0s"},
+}
 THREE_WAYS = pytest.mark.parametrize("way", [by_signal, by_call, by_change])
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def rig(rig: Rig) -> AsyncIterator[Rig]:
+    """The shared process with its first configuration in force, whatever the test before did to the file."""
+    first = dict(rig.proxy.config)
+    yield rig
+    rig.proxy.config.clear()
+    rig.proxy.write(first)
+    assert (await rig.admin.post("/reload")).status == 200
 
 
 def with_up(rig: Rig, **options: Any) -> dict[str, Any]:
@@ -39,9 +54,8 @@ async def config_error(rig: Rig) -> str | None:
 
 
 @THREE_WAYS
-async def test_changed_limit_applies_and_disturbs_nobody(start: Starter, way: Way) -> None:
+async def test_changed_limit_applies_and_disturbs_nobody(rig: Rig, way: Way) -> None:
     """REL-01: whatever is reloaded, the peak stays at the limit in force, and queue and order are kept."""
-    rig = await start({"up": {"limit": 2, "cooldown": "0s"}})
     for name in "ab":
         await rig.ask(name)
     a, b = await rig.up.take(2)
@@ -70,9 +84,8 @@ async def test_changed_limit_applies_and_disturbs_nobody(start: Starter, way: Wa
     assert rig.up.peak == 3
 
 
-async def test_unchanged_file_changes_nothing(start: Starter) -> None:
+async def test_unchanged_file_changes_nothing(rig: Rig) -> None:
     """REL-01: a reload builds no new limiter."""
-    rig = await start({"up": {"limit": 2, "cooldown": "0s"}})
     for name in "ab":
         await rig.ask(name)
     await rig.up.take(2)
@@ -86,9 +99,8 @@ async def test_unchanged_file_changes_nothing(start: Starter) -> None:
 
 
 @THREE_WAYS
-async def test_broken_file_keeps_the_old_one_in_force(start: Starter, way: Way) -> None:
+async def test_broken_file_keeps_the_old_one_in_force(rig: Rig, way: Way) -> None:
     """REL-04: one bad upstream among three, and nothing at all is taken over."""
-    rig = await start({"up": {"limit": 2}, "two": {"limit": 2}})
     await rig.ask("a")
     await rig.up.call()
     upstreams = rig.proxy.config["upstreams"]
@@ -113,8 +125,7 @@ async def test_broken_file_keeps_the_old_one_in_force(start: Starter, way: Way) 
     assert await rig.metric("slotgate_config_last_reload_successful") == 1
 
 
-async def test_reload_call_answers_every_error_at_once(start: Starter) -> None:
-    rig = await start()
+async def test_reload_call_answers_every_error_at_once(rig: Rig) -> None:
     rig.proxy.write(with_up(rig, limit="many", cooldwn="1s") | {"queue": {"max_wait": 5}})
     reply = await rig.admin.post("/reload")
     assert reply.status == 422
@@ -129,9 +140,8 @@ async def test_reload_call_answers_every_error_at_once(start: Starter) -> None:
     await rig.finish(await rig.up.call(), client)
 
 
-async def test_changed_keys_are_named_and_those_that_need_a_restart_too(start: Starter) -> None:
+async def test_changed_keys_are_named_and_those_that_need_a_restart_too(rig: Rig) -> None:
     """REL-03: applied, or said plainly that it is not."""
-    rig = await start()
     changes: dict[str, Any] = with_up(rig, limit=5, cooldown="2s", slot_timeout="9m")
     rig.proxy.write(changes | {"queue": {"max_waiting": 7}, "state": "memory"})
     reply = await rig.admin.post("/reload")
@@ -145,8 +155,8 @@ async def test_changed_keys_are_named_and_those_that_need_a_restart_too(start: S
     assert effective["upstreams"]["up"]["slot_timeout"] == "9m"
 
 
-async def test_changed_patience_of_the_queue_applies(start: Starter) -> None:
-    rig = await start({"up": {"limit": 1}})
+async def test_changed_patience_of_the_queue_applies(rig: Rig) -> None:
+    await rig.limit(1)
     await rig.ask("holder")
     await rig.up.call()
     rig.proxy.write({"queue": {"max_waiting": 1, "max_wait": "1s"}})
@@ -156,25 +166,23 @@ async def test_changed_patience_of_the_queue_applies(start: Starter) -> None:
     assert (await waiter.answer()).code == "queue_timeout"
 
 
-async def test_removed_upstream_finishes_what_it_has(start: Starter) -> None:
-    rig = await start({"up": {"limit": 1, "cooldown": "0s"}, "old": {"limit": 1, "cooldown": "0s"}})
-    old = rig.upstreams["old"]
-    client = await rig.ask("a", target="/old/v1/messages")
-    call = await old.call()
+async def test_removed_upstream_finishes_what_it_has(rig: Rig) -> None:
+    two = rig.upstreams["two"]
+    client = await rig.ask("a", target="/two/v1/messages")
+    call = await two.call()
     call.begin()
-    waiter = await rig.ask("b", target="/old/v1/messages")
-    await rig.queued(1, rig.provider_of("old"))
+    waiter = await rig.ask("b", target="/two/v1/messages")
+    await rig.queued(1, rig.provider_of("two"))
     rig.proxy.write({"upstreams": {"up": rig.proxy.config["upstreams"]["up"]}})
     assert (await rig.admin.post("/reload")).status == 200
-    assert (await (await rig.ask(target="/old/v1/messages")).answer()).code == "unknown_upstream"
+    assert (await (await rig.ask(target="/two/v1/messages")).answer()).code == "unknown_upstream"
     call.event("one")
     await client.until(b"one\n\n")
     await call.finish()
-    await rig.finish(await old.call(), waiter)
+    await rig.finish(await two.call(), waiter)
 
 
-async def test_added_upstream_serves(start: Starter) -> None:
-    rig = await start()
+async def test_added_upstream_serves(rig: Rig) -> None:
     upstreams = {**rig.proxy.config["upstreams"], "new": {"url": rig.up.url, "provider": "new", "limit": 1}}
     rig.proxy.write({"upstreams": upstreams})
     await rig.admin.post("/reload")
@@ -183,9 +191,8 @@ async def test_added_upstream_serves(start: Starter) -> None:
     assert (await rig.admin.get("/concurrency/limits/new")).json["limit"] == 1
 
 
-async def test_pause_and_hand_made_limit_outlive_a_reload(start: Starter) -> None:
+async def test_pause_and_hand_made_limit_outlive_a_reload(rig: Rig) -> None:
     """A limit set by hand beats the file until the file's own value changes."""
-    rig = await start({"up": {"limit": 2}})
     await rig.limit(5)
     await rig.pause(60_000)
     rig.proxy.write({"queue": {"max_waiting": 9}})
@@ -198,23 +205,21 @@ async def test_pause_and_hand_made_limit_outlive_a_reload(start: Starter) -> Non
     assert (entry["limit"], entry["paused"]) == (3, True)
 
 
-async def test_reload_ends_a_reduction_only_where_the_file_sets_the_limit(start: Starter) -> None:
-    rig = await start({"up": {"limit": 3, "cooldown": "0s", "pause": {"default": "0s"}}})
+async def test_reload_ends_a_reduction_only_where_the_file_sets_the_limit(rig: Rig) -> None:
     client = await rig.ask("a")
     await (await rig.up.call()).answer(429, b"{}")
     await client.answer()
-    await rig.until_status(limit=2, autoReduced=True)
+    await rig.until_status(limit=1, autoReduced=True)
     rig.proxy.write({"queue": {"max_waiting": 9}})
     await rig.admin.post("/reload")
-    assert (await rig.status())["limit"] == 2
+    assert (await rig.status())["limit"] == 1
     rig.proxy.write(with_up(rig, limit=4))
     await rig.admin.post("/reload")
     entry = await rig.status()
     assert (entry["limit"], entry["autoReduced"]) == (4, False)
 
 
-async def test_reload_is_told_as_an_event(start: Starter) -> None:
-    rig = await start()
+async def test_reload_is_told_as_an_event(rig: Rig) -> None:
     events = await rig.events()
     rig.proxy.write(with_up(rig, limit=5))
     await rig.admin.post("/reload")
