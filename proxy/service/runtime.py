@@ -60,6 +60,8 @@ class Runtime:
         self._chance = chance
         self._usage = UsageClient()
         self._records: Mapping[str, ProviderRecord] = {}
+        # As each was last configured: one that is no more keeps its rules for what it still has to finish.
+        self._configured = dict(settings.providers)
         self._standings: dict[str, standings.Standing] = {}
         self._saving: dict[str, asyncio.Task[bool]] = {}
         self._unsaved_events: list[SavedEvent] = []
@@ -100,9 +102,10 @@ class Runtime:
         found = self.admissions.get(provider_id)
         if found is not None:
             return found
-        provider = self.settings.providers.get(provider_id, standings.DEFAULTS)
-        begin = standings.start(provider, self._records.get(provider_id), self.clock.wall_ms())
-        self._standings[provider_id] = begin.standing
+        provider = self._configured.get(provider_id, standings.DEFAULTS)
+        record = self._records.get(provider_id)
+        begin = standings.start(provider, record, self.clock.wall_ms())
+        standing = self._standings[provider_id] = begin.standing
         left_s = begin.pause_left_s
         scheduler = Scheduler(
             provider_id,
@@ -124,6 +127,9 @@ class Runtime:
             chance=self._chance,
         )
         admission.apply([])
+        now_said = (standing.file_limit, standing.file_cooldown_s)
+        if record is not None and (record.file_limit, record.file_cooldown_s) != now_said:
+            self._save_soon(provider_id)  # so that the file's new word is not forgotten when it is changed back
         return admission
 
     def snapshots(self) -> list[Snapshot]:
@@ -212,7 +218,8 @@ class Runtime:
         return standings.policy(provider, max_waiting=queue.max_waiting, max_wait_s=queue.max_wait_s)
 
     def _swap(self, settings: Settings, contexts: "_Contexts") -> None:
-        before, self.settings = self.settings, settings
+        self.settings = settings
+        self._configured.update(settings.providers)
         self.tls, self.proxy_tls = contexts
         self.config_error = None
         self.loaded_at_ms = self.clock.wall_ms()
@@ -220,14 +227,12 @@ class Runtime:
         self.telemetry.log.configure(settings.log)
         for provider_id, provider in settings.providers.items():
             admission = self.admission(provider_id)
-            self._apply_file(admission, provider, before.providers.get(provider_id))
+            self._apply_file(admission, provider)
         for provider_id, admission in self.admissions.items():
-            # One that is configured no more keeps its own rules for what it still has to finish.
-            if provider_id in settings.providers or provider_id not in before.providers:
-                policy = self._policy(settings.providers.get(provider_id, standings.DEFAULTS))
-                admission.apply(admission.scheduler.set_policy(policy, self.clock.now()))
+            policy = self._policy(self._configured.get(provider_id, standings.DEFAULTS))
+            admission.apply(admission.scheduler.set_policy(policy, self.clock.now()))
 
-    def _apply_file(self, admission: Admission, provider: Provider, before: Provider | None) -> None:
+    def _apply_file(self, admission: Admission, provider: Provider) -> None:
         """A value that the file itself changed is a person's latest word; one that it repeats is not."""
         standing = self._standings[admission.provider_id]
         limit = standings.file_limit(provider)

@@ -1,0 +1,168 @@
+# Who wins at a start: the file, or what was decided since (spec §13: the latest human action).
+
+import pytest
+
+from proxy.config import Pause, Provider, Usage
+from proxy.core.model import RateLimit, Snapshot
+from proxy.core.pause import OPERATOR
+from proxy.service import standing
+from proxy.service.standing import AUTO, OPERATOR_PAUSE_MAX_S, Standing
+from proxy.store import ProviderRecord
+
+NOW_MS = 1_764_000_000_000
+SEEN = (RateLimit(at=NOW_MS, status=429, kind="concurrency", retry_after_ms=None, in_flight=4),)
+
+
+def the_file(limit: int | None = 4, cooldown_s: float = 0.35, *, learn: bool = False, max_s: float = 600.0) -> Provider:
+    return Provider(provider_id="p", limit=limit, learn_limit=learn, cooldown_s=cooldown_s, pause=Pause(max_s=max_s))
+
+
+def saved(limit: int | None, by: str, file_limit: int | None = 4, **changes: object) -> ProviderRecord:
+    values: dict[str, object] = {
+        "cooldown_s": 0.35,
+        "cooldown_by": "file",
+        "file_cooldown_s": 0.35,
+        "auto_reduced_from": None,
+        "evidence": (),
+        "paused_until_ms": None,
+        "pause_cause": None,
+    }
+    return ProviderRecord(provider_id="p", limit=limit, limit_by=by, file_limit=file_limit, **{**values, **changes})
+
+
+@pytest.mark.parametrize(
+    ("file", "record", "limit", "by"),
+    [
+        (the_file(4), None, 4, "file"),
+        (the_file(None), None, None, "file"),
+        (the_file(4), saved(7, "api"), 7, "api"),
+        (the_file(4), saved(None, "api"), None, "api"),  # a DELETE is remembered
+        (the_file(4), saved(3, "auto"), 3, "auto"),
+        (the_file(5), saved(7, "api"), 5, "file"),  # the file was changed since
+        (the_file(5), saved(3, "auto"), 5, "file"),
+        (the_file(None), saved(7, "api"), None, "file"),
+        (the_file(None), saved(7, "api", None), 7, "api"),  # it never said anything
+        (the_file(4), saved(7, "api", None), 4, "file"),  # it says something now
+        (the_file(4), saved(4, "file"), 4, "file"),
+        (the_file(5), saved(4, "file"), 5, "file"),
+        (the_file(None, learn=True), saved(6, "auto", AUTO), 6, "auto"),
+        (the_file(None, learn=True), saved(6, "api", 4), None, "file"),
+        (the_file(4), saved(6, "auto", AUTO), 4, "file"),
+        (the_file(None), saved(6, "auto", AUTO), None, "file"),
+    ],
+)
+def test_who_says_the_limit(file, record, limit, by):
+    begin = standing.start(file, record, NOW_MS)
+    assert (begin.limit, begin.standing.limit_by) == (limit, by)
+    assert begin.standing.file_limit == standing.file_limit(file)
+
+
+@pytest.mark.parametrize(
+    ("file_s", "record", "cooldown_s", "by"),
+    [
+        (0.35, None, 0.35, "file"),
+        (0.35, {"cooldown_s": 2.0, "cooldown_by": "api"}, 2.0, "api"),
+        (0.35, {"cooldown_s": 0.0, "cooldown_by": "api"}, 0.0, "api"),
+        (0.5, {"cooldown_s": 2.0, "cooldown_by": "api"}, 0.5, "file"),
+        (0.5, {"cooldown_s": 0.35, "cooldown_by": "file"}, 0.5, "file"),
+        (0.35, {"cooldown_s": 2.0, "cooldown_by": "api", "file_cooldown_s": None}, 0.35, "file"),
+    ],
+)
+def test_who_says_the_cooldown(file_s, record, cooldown_s, by):
+    begin = standing.start(the_file(4, file_s), None if record is None else saved(4, "file", **record), NOW_MS)
+    assert (begin.cooldown_s, begin.standing.cooldown_by) == (cooldown_s, by)
+    assert begin.standing.file_cooldown_s == file_s
+
+
+def test_limit_and_cooldown_are_decided_apart():
+    record = saved(7, "api", cooldown_s=2.0, cooldown_by="api")
+    assert standing.start(the_file(5, 0.35), record, NOW_MS).cooldown_s == 2.0
+    assert standing.start(the_file(4, 0.5), record, NOW_MS).limit == 7
+
+
+def test_auto_reduced_limit_keeps_its_origin_and_evidence():
+    begin = standing.start(the_file(4), saved(3, "auto", auto_reduced_from=4, evidence=SEEN), NOW_MS)
+    assert (begin.auto_reduced_from, begin.evidence) == (4, SEEN)
+
+
+def test_changed_file_ends_an_auto_reduce():
+    begin = standing.start(the_file(6), saved(3, "auto", auto_reduced_from=4, evidence=SEEN), NOW_MS)
+    assert (begin.limit, begin.auto_reduced_from, begin.evidence) == (6, None, ())
+
+
+@pytest.mark.parametrize(
+    ("until_ms", "cause", "left_s"),
+    [
+        (None, None, None),
+        (NOW_MS - 1, "rate", None),
+        (NOW_MS, "rate", None),
+        (NOW_MS + 1500, "rate", 1.5),
+        (NOW_MS + 1500, OPERATOR, 1.5),
+        (NOW_MS + 900_000, "rate", 600.0),  # CLK-01: a clock that was wrong pauses no longer than pause.max
+        (NOW_MS + 900_000, OPERATOR, 900.0),
+        (NOW_MS + 10**12, OPERATOR, OPERATOR_PAUSE_MAX_S),
+    ],
+)
+def test_what_is_left_of_a_pause(until_ms, cause, left_s):
+    begin = standing.start(the_file(), saved(4, "file", paused_until_ms=until_ms, pause_cause=cause), NOW_MS)
+    assert begin.pause_left_s == left_s
+    assert begin.pause_cause == (None if left_s is None else cause)
+
+
+def test_pause_goes_on_also_where_the_file_was_changed():
+    begin = standing.start(the_file(9), saved(4, "file", paused_until_ms=NOW_MS + 1000, pause_cause="rate"), NOW_MS)
+    assert begin.pause_left_s == 1.0
+
+
+def snapshot(**changes: object) -> Snapshot:
+    values: dict[str, object] = {
+        "provider_id": "p",
+        "limit": 3,
+        "held": 1,
+        "cooling": 0,
+        "queued": 0,
+        "paused_until_at": None,
+        "pause_cause": "rate",
+        "cooldown_s": 0.5,
+        "auto_reduced_from": 4,
+        "notice": "n",
+        "oldest_wait_s": None,
+        "last_rate_limit": None,
+        "evidence": SEEN,
+        "gate": None,
+    }
+    return Snapshot(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def test_what_is_kept_starts_the_next_process_as_it_was():
+    file = the_file(4)
+    by = Standing(limit_by="auto", file_limit=4, cooldown_by="api", file_cooldown_s=0.35)
+    begin = standing.start(file, standing.record(snapshot(), by, NOW_MS + 2000), NOW_MS)
+    assert (begin.limit, begin.auto_reduced_from, begin.evidence) == (3, 4, SEEN)
+    assert (begin.cooldown_s, begin.pause_left_s, begin.pause_cause) == (0.5, 2.0, "rate")
+    assert begin.standing == by
+
+
+def test_evidence_is_kept_only_of_an_auto_reduce():
+    by = Standing(limit_by="api", file_limit=4)
+    assert standing.record(snapshot(auto_reduced_from=None), by, None).evidence == ()
+
+
+def test_policy_is_the_configuration_of_the_scheduler():
+    usage = Usage(url="http://a/v1/usage", field="n", interval_s=3.0)
+    provider = Provider(
+        provider_id="p",
+        learn_limit=True,
+        auto_reduce=False,
+        pause=Pause(default_s=1.0, min_s=2.0, max_s=3.0),
+        slot_timeout_s=None,
+        max_hold_s=9.0,
+        absorb=2,
+        usage=usage,
+    )
+    policy = standing.policy(provider, max_waiting=7, max_wait_s=8.0)
+    assert (policy.learn_limit, policy.auto_reduce, policy.absorb) == (True, False, 2)
+    assert (policy.pause.default_s, policy.pause.min_s, policy.pause.max_s) == (1.0, 2.0, 3.0)
+    assert (policy.slot_timeout_s, policy.max_hold_s) == (None, 9.0)
+    assert (policy.max_waiting, policy.max_wait_s, policy.gate_interval_s) == (7, 8.0, 3.0)
+    assert standing.policy(Provider(provider_id="p"), max_waiting=7, max_wait_s=8.0).gate_interval_s is None
