@@ -62,7 +62,7 @@ class Queue:
         """The fast path of §6.2: nobody waits, no pause, no poll, a free slot."""
         if self.waiting or self.pause.until_at is not None:
             return False
-        return self.limit.value is None or (not self.gate.polling and self.limit.has_room(self.in_flight))
+        return not (self.gated and self.gate.polling) and self.limit.has_room(self.in_flight)
 
     def pump(self, now: float, freed: Slot | None = None) -> None:
         """Something changed, `freed` became free for one: give what can be given, or ask the provider first."""
@@ -106,7 +106,7 @@ class Queue:
             self.line_up(back, now)
         if not rest_s:
             self.pump(now, slot)
-        elif was_probe:
+        elif was_probe or back is not None:  # a slot that rests lets nobody go, but these may find another
             self.pump(now)
 
     def reclaim(self, slot: Slot, now: float, why: str, after_s: float) -> None:

@@ -98,6 +98,7 @@ class Waitlist:
         room.live -= 1
         if not room.live:
             del self._rooms[ticket.workspace]
+            self._sweep()
         elif room.keys[0] & _ID == ticket.id:
             self._announce(ticket.workspace, self._advance(room))
         elif len(room.keys) > 2 * room.live + _SLACK:
@@ -141,6 +142,9 @@ class Waitlist:
 
     def _announce(self, workspace: str, key: int) -> None:
         heappush(self._heads, (workspace not in self._stars, key))
+        self._sweep()
+
+    def _sweep(self) -> None:
         if len(self._heads) > 2 * len(self._rooms) + _SLACK:
             self._heads = [(name not in self._stars, room.keys[0]) for name, room in self._rooms.items()]
             heapify(self._heads)

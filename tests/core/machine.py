@@ -101,6 +101,11 @@ class SchedulerMachine(RuleBasedStateMachine):
         return self.limit is None or self.in_flight < self.limit
 
     @property
+    def free(self) -> bool:
+        """Like `room`, but asked: the slot that started the poll that runs is taken until the poll ends."""
+        return self.limit is None or self.subject.snapshot(self.now).in_flight < self.limit
+
+    @property
     def line(self) -> list[Ticket]:
         tickets = [ticket for ticket, _ in self.waiting.values()]
         return sorted(tickets, key=lambda one: (one.workspace not in self.stars, one.prompt_started_at, one.id))
@@ -196,7 +201,7 @@ class SchedulerMachine(RuleBasedStateMachine):
     def newcomer_granted(self, waited_s: float) -> None:
         assert not self.waiting, "barged"
         assert self.paused_until is None, "granted while paused"
-        assert self.limit is None or not self.polling, "passed a poll"
+        assert not (self.gated and self.polling), "passed a poll"
         assert waited_s == 0.0
         self.probe_due = False
 
@@ -244,8 +249,7 @@ class SchedulerMachine(RuleBasedStateMachine):
     @rule(workspace=workspaces, started=st.integers(0, 4))
     def ask(self, workspace: str, started: int) -> None:
         ticket = Ticket(id=next(self.ids), workspace=workspace, conversation=None, prompt_started_at=started, path="/")
-        free = not self.waiting and self.paused_until is None
-        free = free and (self.limit is None or (self.room and not self.polling))
+        free = not self.waiting and self.paused_until is None and self.free and not (self.gated and self.polling)
         effects = self.happened(self.subject.request(ticket, self.now), newcomer=ticket)
         assert len(effects) == 1
         assert isinstance(effects[0], Granted) is free
@@ -490,7 +494,7 @@ class SchedulerMachine(RuleBasedStateMachine):
         if not self.waiting:
             return
         assert not any(self.outlasted(since) for _, since in self.waiting.values())
-        if self.paused_until is None and self.probe is None and self.room:
+        if self.paused_until is None and self.probe is None and self.free:
             assert self.gated, "stalled"
             assert self.polling or self.next_poll <= self.now + (self.policy.gate_interval_s or 0.0), "stalled"
 

@@ -37,6 +37,14 @@ def test_slot_of_an_absorbed_request_rests() -> None:
     assert desk.at(0.5) == ["a granted"]
 
 
+def test_absorbed_request_takes_another_free_slot_while_its_own_rests() -> None:
+    desk = Desk(limit=2, cooldown_s=0.5)
+    desk.ask("a")
+    desk.refuse("a", "overload", status=529)
+    assert desk.requeue("a") == ["a released", "a queued", "a granted"]
+    assert (desk.scheduler.held, desk.scheduler.cooling) == (1, 1)
+
+
 def test_full_queue_does_not_refuse_an_absorbed_request() -> None:
     desk = Desk(max_waiting=1)
     desk.crowd("a b")

@@ -256,6 +256,18 @@ def test_gate_that_is_configured_no_more_lets_everybody_go_that_fits() -> None:
     assert desk.polled(9) == ["d granted"]
 
 
+def test_poll_of_a_gate_that_is_configured_no_more_holds_no_newcomer() -> None:
+    desk = gated(2)
+    desk.crowd("a b c")
+    desk.release("a")
+    desk.cancel("c")
+    desk.release("b")
+    desk.policy()
+    assert desk.ask("d") == ["d granted"]
+    assert desk.ask("e") == ["e queued"]  # a's slot counts until its poll ends
+    assert desk.polled(9) == ["e granted"]
+
+
 def test_gate_that_is_new_asks_from_the_next_free_slot_on() -> None:
     desk = Desk(limit=1)
     desk.crowd("a b")
