@@ -129,6 +129,12 @@ async def test_foreign_page_is_403_for_reads_and_writes(rig: Rig, header: tuple[
     assert rig.provider().scheduler.limit == 1
 
 
+async def test_page_that_no_web_server_sent_is_foreign_whatever_it_calls_itself(rig: Rig) -> None:
+    host, port = rig.address
+    for scheme in ("file", "chrome-extension", "ftp"):
+        assert (await rig.get("/status", [("Origin", f"{scheme}://{host}:{port}")])).status == 403
+
+
 async def test_preflight_of_a_foreign_page_gets_no_permission(rig: Rig) -> None:
     headers = [("Origin", "https://evil.example"), ("Access-Control-Request-Method", "PUT")]
     reply = await rig.call("OPTIONS", "/concurrency/limits/x", headers=headers)
