@@ -112,9 +112,9 @@ class Pause:
         if self.state is not State.OPEN and self._move(Event.SEND) is State.PROBING:
             self.probe, self.probe_until_at = slot, now + PROBE_S
 
-    def answered(self, slot: Slot | None) -> bool:
+    def answered(self, slot: Slot) -> bool:
         """News from `slot` came, or its time is up; True if it was the probe, so that the others may follow."""
-        if slot is None or slot is not self.probe:
+        if slot is not self.probe:
             return False
         self._move(Event.ANSWER)
         self.probe = None

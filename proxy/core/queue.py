@@ -120,6 +120,11 @@ class Queue:
         self.out.append(Paused(until_at, cause))
         self.refuse_impatient()
 
+    def lengthen_pause(self, until_at: float, cause: str) -> None:
+        """Pause until `until_at`, unless the pause in force is longer."""
+        if self.pause.lengthens(until_at):
+            self.begin_pause(until_at, cause)
+
     def end_pause(self, cause: str, now: float) -> None:
         """The pause in force is over."""
         self.pause.end()
@@ -131,8 +136,29 @@ class Queue:
         while (ticket := self.waiting.longest()) and self.pause.outlasts(ticket.queued_at + self.policy.max_wait_s):
             self.refuse(ticket, "paused")
 
-    def refuse_expired(self, now: float) -> None:
-        """Who has waited for max_wait is told so (spec §6.4); not in a pause, which tells those it outlasts before."""
+    @property
+    def deadline(self) -> float | None:
+        """When time alone changes something next, or None."""
+        times = [at for at in (self.slots.deadline, self.pause.deadline) if at is not None]
+        longest = self.waiting.longest()
+        if longest is not None:
+            times.append(longest.queued_at + self.policy.max_wait_s)
+            if self.gated and not self.gate.polling and self.room:
+                times.append(self.gate.next_poll_at)
+        return min(times, default=None)
+
+    def tick(self, now: float) -> None:
+        """Do what is due at `now`. Who has waited for max_wait is refused last: a slot may have become free for it. In
+        a pause nobody is: whom it outlasts was told before (spec §6.4)."""
+        if self.pause.until_at is not None and self.pause.until_at <= now:
+            self.end_pause("elapsed", now)
+        elif self.pause.probe is not None and self.pause.probe_until_at <= now:
+            self.pause.answered(self.pause.probe)
+            self.pump(now)
+        while (slot := self.slots.cooled(now)) is not None:
+            self.pump(now, slot)
+        if self.gated and not self.gate.polling and self.gate.next_poll_at <= now:
+            self.pump(now)
         while (ticket := self.waiting.longest()) and ticket.queued_at + self.policy.max_wait_s <= now:
             self.refuse(ticket, "queue_timeout")
 

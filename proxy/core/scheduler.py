@@ -6,6 +6,7 @@
 
 from collections.abc import Set as AbstractSet
 
+from proxy.core import reading
 from proxy.core.limit import Limit
 from proxy.core.model import (
     CooldownSet,
@@ -139,7 +140,7 @@ class Scheduler:
     def exhausted(self, wait_s: float, now: float) -> list[Effect]:
         """A bucket of requests is reported empty for `wait_s`: hold the queue, without reducing (spec §7.6)."""
         if self.limit is not None and 0 < wait_s <= self.policy.pause.max_s:
-            self._lengthen_pause(now + wait_s, "exhausted")
+            self._queue.lengthen_pause(now + wait_s, "exhausted")
         return self._flush()
 
     def polled(self, observed: int | None, error: str | None, now: float) -> list[Effect]:
@@ -205,28 +206,11 @@ class Scheduler:
 
     def next_deadline(self) -> float | None:
         """When `tick` must be called next, or None. Never in the past after a tick."""
-        queue = self._queue
-        deadlines = [at for at in (queue.slots.deadline, queue.pause.deadline) if at is not None]
-        longest = queue.waiting.longest()
-        if longest is not None:
-            deadlines.append(longest.queued_at + queue.policy.max_wait_s)
-            if queue.gated and not queue.gate.polling and queue.room:
-                deadlines.append(queue.gate.next_poll_at)
-        return min(deadlines, default=None)
+        return self._queue.deadline
 
     def tick(self, now: float) -> list[Effect]:
         """Do everything that is due at `now`: rests and pauses that end, a probe's time, a poll, lost patience."""
-        queue = self._queue
-        if queue.pause.until_at is not None and queue.pause.until_at <= now:
-            queue.end_pause("elapsed", now)
-        elif queue.pause.probe is not None and queue.pause.probe_until_at <= now:
-            queue.pause.answered(queue.pause.probe)
-            queue.pump(now)
-        while (slot := queue.slots.cooled(now)) is not None:
-            queue.pump(now, slot)
-        if queue.gated and not queue.gate.polling and queue.gate.next_poll_at <= now:
-            queue.pump(now)
-        queue.refuse_expired(now)
+        self._queue.tick(now)
         return self._flush()
 
     # --- what can be read ---------------------------------------------------------------------------------------
@@ -275,47 +259,22 @@ class Scheduler:
 
     def slots(self) -> list[Slot]:
         """Held slots, first granted first, then cooling ones, first to be free first."""
-        kept = self._queue.gate.slot
-        return [*self._queue.slots.holding(), *([kept] if kept else []), *self._queue.slots.resting()]
+        return reading.slots(self._queue)
 
     def slot(self, slot_id: int) -> Slot | None:
         """The held slot of this id."""
         return self._queue.slots.by_id(slot_id)
 
     def wait_estimate_s(self, now: float) -> float:
-        """How long somebody who came now would wait, from how long slots have been held and from the pause."""
-        paused_s = 0.0 if self.paused_until_at is None else max(0.0, self.paused_until_at - now)
-        if self.limit is None:
-            return paused_s
-        return paused_s + (len(self.waiting) + 1) * (self._queue.slots.mean_hold_s + self.cooldown_s) / self.limit
+        """How long somebody who came now would wait."""
+        return reading.wait_estimate_s(self._queue, now)
 
     def snapshot(self, now: float) -> Snapshot:
         """Everything a status shows, at one moment."""
-        longest = self.waiting.longest()
-        return Snapshot(
-            provider_id=self.provider_id,
-            limit=self.limit,
-            held=self.held,
-            cooling=self.cooling,
-            queued=len(self.waiting),
-            paused_until_at=self.paused_until_at,
-            pause_cause=self.pause_cause,
-            cooldown_s=self.cooldown_s,
-            auto_reduced_from=self.auto_reduced_from,
-            notice=self.notice,
-            oldest_wait_s=None if longest is None else now - longest.queued_at,
-            last_rate_limit=self.last_rate_limit,
-            evidence=self._queue.limit.evidence,
-            gate=self._queue.gate.reading,
-        )
+        return reading.snapshot(self._queue, self.provider_id, self.last_rate_limit, now)
 
     def __repr__(self) -> str:
-        limit = "∞" if self.limit is None else self.limit
-        paused = "" if self.paused_until_at is None else f" paused until {self.paused_until_at:.3f}"
-        return (
-            f"<Scheduler {self.provider_id} held {self.held}/{limit} cooling {self.cooling}"
-            f" waiting {len(self.waiting)}{paused}>"
-        )
+        return reading.described(self._queue, self.provider_id)
 
     # --- inside -------------------------------------------------------------------------------------------------
 
@@ -332,10 +291,6 @@ class Scheduler:
                 queue.out.append(reduced)
         wait_s = pause_s(queue.policy.pause, seen)
         if wait_s > 0:
-            self._lengthen_pause(now + wait_s, seen.kind)
+            queue.lengthen_pause(now + wait_s, seen.kind)
         elif queue.pause.answered(slot):  # refused, but not for a limit that the others would meet
             queue.pump(now)
-
-    def _lengthen_pause(self, until_at: float, cause: str) -> None:
-        if self._queue.pause.lengthens(until_at):
-            self._queue.begin_pause(until_at, cause)

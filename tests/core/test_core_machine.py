@@ -14,5 +14,5 @@ def in_memory(policy: Policy, stars: AbstractSet[str], *, limit: int | None, coo
 
 
 Machine = machine_of(in_memory)
-Machine.TestCase.settings = settings(max_examples=150, stateful_step_count=50, deadline=None)
+Machine.TestCase.settings = settings(max_examples=100, stateful_step_count=50, deadline=None)
 TestScheduler = Machine.TestCase

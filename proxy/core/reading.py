@@ -1,0 +1,49 @@
+# What can be read of one provider's queue: for status, metrics, state and people. Nothing here changes anything.
+
+from proxy.core.model import RateLimit, Slot, Snapshot
+from proxy.core.queue import Queue
+
+
+def snapshot(queue: Queue, provider_id: str, last_rate_limit: RateLimit | None, now: float) -> Snapshot:
+    """Everything a status shows, at one moment."""
+    longest = queue.waiting.longest()
+    return Snapshot(
+        provider_id=provider_id,
+        limit=queue.limit.value,
+        held=queue.slots.held,
+        cooling=queue.in_flight - queue.slots.held,
+        queued=len(queue.waiting),
+        paused_until_at=queue.pause.until_at,
+        pause_cause=queue.pause.cause,
+        cooldown_s=queue.cooldown_s,
+        auto_reduced_from=queue.limit.original,
+        notice=queue.limit.notice,
+        oldest_wait_s=None if longest is None else now - longest.queued_at,
+        last_rate_limit=last_rate_limit,
+        evidence=queue.limit.evidence,
+        gate=queue.gate.reading,
+    )
+
+
+def slots(queue: Queue) -> list[Slot]:
+    """Held slots, first granted first, then cooling ones, first to be free first."""
+    polled_for = queue.gate.slot
+    return [*queue.slots.holding(), *([polled_for] if polled_for else []), *queue.slots.resting()]
+
+
+def wait_estimate_s(queue: Queue, now: float) -> float:
+    """How long somebody who came now would wait, from how long slots have been held and from the pause."""
+    paused_s = 0.0 if queue.pause.until_at is None else max(0.0, queue.pause.until_at - now)
+    if queue.limit.value is None:
+        return paused_s
+    return paused_s + (len(queue.waiting) + 1) * (queue.slots.mean_hold_s + queue.cooldown_s) / queue.limit.value
+
+
+def described(queue: Queue, provider_id: str) -> str:
+    """One line for logs."""
+    limit = "∞" if queue.limit.value is None else queue.limit.value
+    paused = "" if queue.pause.until_at is None else f" paused until {queue.pause.until_at:.3f}"
+    return (
+        f"<Scheduler {provider_id} held {queue.slots.held}/{limit} cooling {queue.in_flight - queue.slots.held}"
+        f" waiting {len(queue.waiting)}{paused}>"
+    )
