@@ -27,10 +27,6 @@ class Slots:
         return len(self._held)
 
     @property
-    def cooling(self) -> int:
-        return len(self._cooling)
-
-    @property
     def deadline(self) -> float | None:
         """When the next rest ends."""
         return self._cooling[0][0] if self._cooling else None
@@ -78,6 +74,3 @@ class Slots:
     def resting(self) -> list[Slot]:
         """Cooling slots, first to be free first."""
         return [slot for _, _, slot in sorted(self._cooling)]
-
-    def __repr__(self) -> str:
-        return f"<Slots held {self.held} cooling {self.cooling}>"
