@@ -12,9 +12,6 @@ import socket
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from rawsides.peer import PATIENCE, Peer
-from rawsides.upstream import Upstream
-
 from proxy.config import Settings, load
 from proxy.core.scheduler import Scheduler
 from proxy.service.admission import Admission
@@ -25,6 +22,8 @@ from proxy.service.telemetry import RequestRecord, Telemetry
 from proxy.store import open_store
 from proxy.web.clients import ClientListener
 from proxy.web.forward import Forwarder
+from rawsides.peer import PATIENCE, Peer
+from rawsides.upstream import Upstream
 
 Options = Mapping[str, Any]
 

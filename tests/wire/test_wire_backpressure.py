@@ -95,7 +95,7 @@ async def test_slow_client_holds_up_the_answer_to_its_next_request_too(rig):
 
 async def test_connection_whose_client_was_slow_serves_the_next_one(rig):
     """Reading from it was paused when its answer ended."""
-    slow, link = await rig.ask(get("/up/1"), receive_buffer=4096)
+    _slow, link = await rig.ask(get("/up/1"), receive_buffer=4096)
     await link.head()
     (connection,) = rig.listener.connections
     narrow(connection)

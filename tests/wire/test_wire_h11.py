@@ -2,10 +2,10 @@
 #
 # Rule: h11 may refuse what we accept, and accept what we refuse; the allowed cases of the former are named here.
 
+import h11
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import h11
 from proxy.errors import BadMessage
 from proxy.wire.body import body_of
 from proxy.wire.head import UNTIL_CLOSE, find_end, parse_request, parse_response, request_length, response_length
@@ -141,7 +141,7 @@ def test_request_that_h11_writes_is_read_by_us_alike(target, fields):
     try:
         ours = parse_request(raw)
     except BadMessage:
-        assert any(byte < 0x20 and byte != 0x09 or byte == 0x7F for _, value in fields for byte in value), raw
+        assert any((byte < 0x20 and byte != 0x09) or byte == 0x7F for _, value in fields for byte in value), raw
         return
     assert (ours.method, ours.target) == (b"GET", target)
     assert as_h11_keeps_them(ours) == list(request.headers)

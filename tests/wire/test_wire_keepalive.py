@@ -10,7 +10,7 @@ async def test_next_request_uses_both_connections_again(rig):
         assert (await link.head()).startswith(b"GET /%s HTTP/1.1\r\n" % number)
         await link.send(answer(b"to " + number))
         assert await client.until(b"to " + number) == answer(b"to " + number)
-        await client.send(get("/up/%d" % (int(number) + 1)))
+        await client.send(get(f"/up/{int(number) + 1}"))
     assert (await link.head()).startswith(b"GET /4 ")
     assert rig.upstream.was_left_alone()
 

@@ -79,7 +79,7 @@ async def test_connection_that_was_closed_while_idle_is_not_used(rig):
 
 async def test_streamed_upload_gets_a_fresh_connection(rig):
     """It could not be sent again."""
-    client, link = await a_kept_connection(rig)
+    client, _ = await a_kept_connection(rig)
     await client.send(request("PUT", "/up/upload", CHUNKED))
     fresh = await rig.upstream.link()
     assert (await fresh.head()).startswith(b"PUT /upload ")

@@ -1,0 +1,5 @@
+# Tests of the request's life use the rig with raw sockets on both sides.
+
+from rawsides.fixtures import rig, start
+
+__all__ = ["rig", "start"]

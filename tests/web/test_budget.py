@@ -1,0 +1,72 @@
+# How much memory waiting bodies may take: one of them, and all together.
+
+import pytest
+
+from proxy.errors import OwnAnswer
+from proxy.web.budget import BodyBudget
+
+
+def refused(code: str, call, *args) -> OwnAnswer:
+    with pytest.raises(OwnAnswer) as error:
+        call(*args)
+    assert error.value.code == code
+    return error.value
+
+
+def test_one_body_may_have_its_limit_and_no_more():
+    share = BodyBudget().share(limit=10, budget=100)
+    share.add(7)
+    share.add(3)
+    error = refused("body_too_large", share.add, 1)
+    assert (error.status, error.retry_after_s) == (413, None)
+    assert "queue.body_limit (10 bytes)" in error.message
+
+
+def test_announced_length_is_judged_before_a_byte_is_read():
+    share = BodyBudget().share(limit=10, budget=100)
+    share.check_length(10)
+    share.check_length(-1)  # chunked: not known
+    refused("body_too_large", share.check_length, 11)
+    assert share.used == 0
+
+
+def test_all_bodies_share_the_budget():
+    budget = BodyBudget()
+    one, two = (budget.share(limit=100, budget=100) for _ in range(2))
+    one.add(60)
+    two.add(40)
+    error = refused("body_budget", two.add, 1)
+    assert error.status == 503
+    assert error.retry_after_s is not None
+    assert 1 <= error.retry_after_s <= 59
+
+
+def test_what_is_given_back_is_free_for_others_and_is_given_back_once():
+    budget = BodyBudget()
+    one, two = (budget.share(limit=100, budget=100) for _ in range(2))
+    one.add(60)
+    one.close()
+    one.close()
+    two.add(100)
+    assert budget.used == 100
+    two.close()
+    assert budget.used == 0
+
+
+def test_refused_body_is_given_back_whole():
+    budget = BodyBudget()
+    with budget.share(limit=10, budget=100) as share:
+        share.add(8)
+        refused("body_too_large", share.add, 8)
+    assert budget.used == 0
+
+
+def test_limit_of_a_body_is_told_before_the_budget():
+    """It is the one that waiting does not cure."""
+    refused("body_too_large", BodyBudget().share(limit=10, budget=5).add, 11)
+
+
+def test_repr_is_read_by_people():
+    budget = BodyBudget()
+    budget.share(limit=10, budget=10).add(3)
+    assert repr(budget) == "<BodyBudget 3 bytes>"

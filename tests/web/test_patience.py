@@ -1,0 +1,115 @@
+# 102s for waiting clients that are known to need them, and for nobody else (spec §9).
+
+import pytest
+from rawsides.message import answer, post
+from rawsides.rig import becomes
+
+from proxy.web import patience
+from proxy.web.patience import PROCESSING, needs_interim
+from proxy.wire.head import parse_request
+
+
+class Asking:
+    """As much of a request as is looked at."""
+
+    def __init__(self, *lines: str, minor: int = 1) -> None:
+        head = "\r\n".join([f"POST / HTTP/1.{minor}", "Host: a", *lines])
+        self.head = parse_request(head.encode("latin-1") + b"\r\n\r\n")
+
+
+NODE = "User-Agent: ai-sdk/openai/2.0 runtime/node.js/22"
+NEEDY = [
+    "x-stainless-runtime: node",
+    "User-Agent: GeminiCLI/0.9 (linux)",
+    "User-Agent: google-genai-sdk/1 gl-node/22",
+    NODE,
+]
+OTHERS = [
+    "x-stainless-runtime: CPython",
+    "x-stainless-runtime: browser:node",
+    "User-Agent: python-requests/2",
+    "User-Agent: Go-http-client/1.1",
+    "User-Agent: geminicli/0.9",
+    "X-A: b",
+]
+
+
+@pytest.mark.parametrize("keepalive", ["auto", (), ("other",)])
+@pytest.mark.parametrize("line", NEEDY)
+def test_known_clients_are_kept_alive(line, keepalive):
+    assert needs_interim(Asking(line), keepalive)
+
+
+@pytest.mark.parametrize("line", OTHERS)
+def test_no_other_client_is(line):
+    """To Python's http.client a 102 is the answer."""
+    assert not needs_interim(Asking(line), "auto")
+
+
+@pytest.mark.parametrize("line", NEEDY)
+def test_nobody_is_when_it_is_off_or_in_http_1_0(line):
+    assert not needs_interim(Asking(line), "off")
+    assert not needs_interim(Asking(line, minor=0), "auto")
+
+
+def test_configured_parts_of_a_user_agent_count_too():
+    assert needs_interim(Asking("User-Agent: my-agent/1"), ("my-agent",))
+    assert not needs_interim(Asking("User-Agent: another/1"), ("my-agent",))
+
+
+async def behind_a_holder(start, *lines: str, **queue):
+    rig = await start({"limit": 1}, queue=queue)
+    _, link = await rig.ask(post("/up/held", b"{}"))
+    await link.until(b"{}")
+    client = await rig.client()
+    await client.send(post("/up/waits", b"{}", *lines))
+    await becomes(lambda: len(rig.scheduler.waiting) == 1)
+    return rig, link, client
+
+
+async def test_waiting_client_hears_102s_until_its_grant_and_then_its_answer(start, monkeypatch):
+    monkeypatch.setattr(patience, "EVERY_S", 0.01)
+    rig, link, client = await behind_a_holder(start, NODE)
+    for _ in range(3):
+        assert await client.head() == PROCESSING
+    await link.send(answer(b"held"))
+    await link.until(b"{}")
+    heard_by_now = rig.runtime.clock.now()
+    await becomes(lambda: rig.runtime.clock.now() - heard_by_now > 0.03)
+    await link.send(answer(b"mine"))
+    heard = await client.until(b"mine")
+    assert heard.endswith(answer(b"mine"))
+    assert set(heard[: -len(answer(b"mine"))].split(b"\r\n\r\n")) <= {PROCESSING[:-4], b""}
+    assert heard.count(PROCESSING) < 3, "none after the grant"
+
+
+async def test_refusal_follows_the_102s(start, monkeypatch):
+    monkeypatch.setattr(patience, "EVERY_S", 0.01)
+    rig, _, client = await behind_a_holder(start, NODE)
+    assert await client.head() == PROCESSING
+    rig.admission.apply(rig.scheduler.drop_all("draining"))
+    while (head := await client.head()) == PROCESSING:
+        pass
+    assert head.startswith(b"HTTP/1.1 503 ")
+
+
+@pytest.mark.parametrize(("line", "keepalive"), [("User-Agent: curl/8", "auto"), (NODE, "off")])
+async def test_other_waiting_clients_hear_nothing_before_their_answer(start, monkeypatch, line, keepalive):
+    monkeypatch.setattr(patience, "EVERY_S", 0.005)
+    rig, link, client = await behind_a_holder(start, line, keepalive=keepalive)
+    began_at = rig.runtime.clock.now()
+    await becomes(lambda: rig.runtime.clock.now() - began_at > 0.03)
+    assert client.unheard() == 0
+    await link.send(answer(b"held"))
+    await link.until(b"{}")
+    await link.send(answer(b"mine"))
+    assert await client.exactly(len(answer(b"mine"))) == answer(b"mine")
+
+
+async def test_client_that_leaves_while_it_is_kept_alive_leaves_no_timer(start, monkeypatch):
+    monkeypatch.setattr(patience, "EVERY_S", 0.01)
+    rig, _, client = await behind_a_holder(start, NODE)
+    assert await client.head() == PROCESSING
+    client.reset()
+    await becomes(lambda: not rig.scheduler.waiting)
+    assert (await rig.record()).outcome == "abandoned"
