@@ -67,6 +67,19 @@ def test_a_change_that_could_not_be_stored_is_remarked_upon(api: Api, run: Run) 
     assert "could not be stored" in result.stderr
 
 
+def test_a_removal_that_could_not_be_stored_is_remarked_upon_too(api: Api, run: Run) -> None:
+    api.answers[f"DELETE {UMANS.format('limits')}"] = (200, {**LIMIT, "limit": None, "persisted": False})
+    result = run("limit", "umans", "none", "--admin", api.url)
+    assert result.stdout == "api.code.umans.ai: unlimited\n"
+    assert "could not be stored" in result.stderr
+
+
+def test_what_goes_wrong_otherwise_is_not_taken_for_no_limit(api: Api, run: Run) -> None:
+    api.answers[f"GET {UMANS.format('limits')}"] = (503, {"error": {"code": "c", "message": "not now"}})
+    result = run("limit", "umans", "--admin", api.url)
+    assert (result.exit_code, result.stderr) == (1, "slotgate: not now\n")
+
+
 def test_a_provider_is_known_by_its_id_too(api: Api, run: Run) -> None:
     api.answers["PUT /concurrency/limits/127.0.0.1%3A8000"] = (200, {"providerId": "127.0.0.1:8000", "limit": 1})
     result = run("limit", "127.0.0.1:8000", "1", "--admin", api.url)

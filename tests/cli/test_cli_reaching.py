@@ -107,6 +107,24 @@ def test_a_proxy_that_is_not_running_is_told_with_its_address(run: Run, tmp_path
     assert "not running at unix:" in run("status", "--admin", f"unix:{tmp_path}/none.sock").stderr
 
 
+def test_a_proxy_that_does_not_answer_is_not_waited_for_for_ever(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("proxy.cli.admin._PATIENCE_S", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        result = run("status", "--admin", f"http://127.0.0.1:{silent.getsockname()[1]}")
+    assert (result.exit_code, "does not answer" in result.stderr) == (1, True)
+
+
+def test_what_else_keeps_it_from_being_reached_is_told(api: Api, run: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    result = run("status", "--admin", f"unix:{tmp_path}/file/below")
+    assert (result.exit_code, "cannot be reached" in result.stderr, "Not a directory" in result.stderr) == (
+        1,
+        True,
+        True,
+    )
+    assert run("status", "--admin", api.url.replace("http:", "https:")).exit_code == 1  # no TLS there
+
+
 def test_a_missing_and_a_wrong_token_are_told_apart(api: Api, run: Run, tmp_path: Path) -> None:
     api.answers[PUT_STAR] = (401, {"error": {"code": "unauthorized", "message": "…"}})
     token = write(tmp_path / "token", "s3cret")
