@@ -87,6 +87,23 @@ async def test_second_signal_cuts_at_once(start: Starter) -> None:
     assert rig.up.names == ["a"]
 
 
+@pytest.mark.parametrize("how", ["fin", "rst"])
+async def test_client_that_leaves_while_the_shutdown_cuts_it_ends_once(start: Starter, how: str) -> None:
+    """LEAK-04, second half: two cancellations in a row."""
+    rig = await start(shutdown={"grace": "10m"})
+    client = await rig.ask("a")
+    call = await rig.up.call()
+    call.begin()
+    await client.head()
+    rig.proxy.signal(signal.SIGTERM)
+    await until(lambda: refuses_new_connections(rig), every=0.05)
+    client.leave(how)
+    rig.proxy.signal(signal.SIGTERM)
+    await call.stopped()
+    assert await rig.proxy.ended() == 0
+    assert "Traceback" not in rig.proxy.output
+
+
 async def test_idle_proxy_ends_at_once(start: Starter) -> None:
     rig = await start(shutdown={"grace": "10m"})
     idle = await rig.ask("a")

@@ -45,6 +45,21 @@ async def test_full_provider_holds_the_waiter_until_a_poll_shows_room(rig: Rig) 
     assert [(await rig.up.call()).name, (await rig.up.call()).name] == ["a", "b"]
 
 
+async def test_newcomer_waits_behind_those_whom_the_gate_holds(start: Starter) -> None:
+    """There is a free place and no poll under way, but somebody waits."""
+    rig = await start({"up": {"limit": 1, "cooldown": "0s", "usage": {**GATE, "interval": "10m"}}})
+    rig.up.usage = usage = Usage(9)
+    await rig.ask("first")
+    first = await rig.up.call()
+    await rig.line_up("waiter")
+    await first.answer()
+    await until(lambda: len(usage.polls) == 1 and usage.open == 0)
+    await rig.until_status(inFlight=0, queued=1)
+    await rig.ask("newcomer")
+    await rig.queued(2)
+    assert rig.up.names == ["first"]
+
+
 async def test_poll_grants_one_at_most(rig: Rig) -> None:
     usage = Usage(0)
     first, second = await two_run_and_wait(rig, "a", "b", usage=usage)

@@ -178,6 +178,16 @@ async def test_after_a_pause_the_others_follow_a_silent_probe_after_a_second(rig
         await call.answer()
 
 
+async def test_newcomer_does_not_pass_those_who_wait_for_a_probe(rig: Rig) -> None:
+    """There is a free place and no pause any more, but somebody waits."""
+    probe, _ = await three_waiters_after_a_pause(rig)
+    await rig.ask("newcomer")
+    b, c, newcomer = await rig.up.take(3)
+    assert newcomer.arrived_at - probe.arrived_at >= 0.9, "it went while others waited for the probe"
+    for call in (probe, b, c, newcomer):
+        await call.answer()
+
+
 async def test_probe_that_is_refused_keeps_the_others_waiting(rig: Rig) -> None:
     probe, clients = await three_waiters_after_a_pause(rig)
     await refuse(probe, "60")
