@@ -127,22 +127,26 @@ class Turn:
             self._record.waited_ms += round((clock.now() - began_at) * 1000)
 
     async def _go(self, slot: Slot, *, absorb: bool) -> tuple[Judge, Passage]:
-        upstream, admission, clock = self._route.upstream, self._admission, self._runtime.clock
-        passage = Passage(
-            self._request,
-            self._message,
-            self._view.pool(upstream),
-            slot,
-            clock,
-            tunnel_idle_s=upstream.tunnel_idle_s,
-        )
-        judge = Judge(passage.relay, admission, slot, preset=upstream.preset, absorb=absorb, clock=clock)
-        admission.hold(slot, passage)
+        """One try with `slot`, which is given back unless the answer was absorbed: that one queues with it again."""
+        clock = self._runtime.clock
+        absorbed = sent = False
         try:
-            await carry(passage.send(judge, upgrade=self._upgrade, started=judge.attach), passage, self._record)
+            judge, passage = self._attempt(slot, absorb=absorb)
+            try:
+                await carry(passage.send(judge, upgrade=self._upgrade, started=judge.attach), passage, self._record)
+            finally:
+                judge.close()
+                absorbed, sent = judge.absorbed, passage.sent_at is not None
+            return judge, passage
         finally:
-            judge.close()
             self._record.held_ms += round((clock.now() - slot.granted_at) * 1000)
-            if not judge.absorbed:
-                admission.release(slot, reached=passage.sent_at is not None)
+            if not absorbed:
+                self._admission.release(slot, reached=sent)
+
+    def _attempt(self, slot: Slot, *, absorb: bool) -> tuple[Judge, Passage]:
+        upstream, clock = self._route.upstream, self._runtime.clock
+        pool = self._view.pool(upstream)
+        passage = Passage(self._request, self._message, pool, slot, clock, tunnel_idle_s=upstream.tunnel_idle_s)
+        judge = Judge(passage.relay, self._admission, slot, preset=upstream.preset, absorb=absorb, clock=clock)
+        self._admission.hold(slot, passage)
         return judge, passage

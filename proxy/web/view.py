@@ -18,7 +18,7 @@ class View:
         self.router = Router(self.settings)
         self.reader = Reader(self.settings.identity)
         self._pools: dict[str, tuple[Upstream, Pool]] = {}
-        old = {} if before is None else before._pools
+        old = {} if before is None else dict(before._pools)  # its own requests go on using them
         for name, upstream in self.settings.upstreams.items():
             kept = old.get(name)
             if kept is not None and kept[0] == upstream:
