@@ -425,7 +425,8 @@ class ClientConnection(asyncio.Protocol):
         self._stop_head_timer()
         self._head_timer = self._loop.call_later(DRAIN_S, self._close)
         if self._transport is not None and self._transport.can_write_eof():
-            self._transport.write_eof()
+            with contextlib.suppress(OSError):  # the peer may have reset it a moment ago
+                self._transport.write_eof()
 
     def _drain(self, data: bytes) -> None:
         assert self._drained is not None

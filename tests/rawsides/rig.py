@@ -130,7 +130,7 @@ class Rig:
             await self.at_rest()
         finally:
             await self.abandon()
-        assert self.errors == []
+        assert self.errors == [], self.errors
 
     async def abandon(self) -> None:
         """Let go of everything, at rest or not."""

@@ -5,6 +5,7 @@ import json
 
 import pytest
 from rawsides.message import CHUNKED, chunk, get, post, request
+from rawsides.rig import becomes
 
 MIB = 1024 * 1024
 MALFORMED = [
@@ -137,13 +138,15 @@ async def test_each_head_has_its_own_time(start):
 
 async def test_refused_head_is_not_refused_again_when_its_time_is_up(start):
     rig = await start(client_header_timeout="50ms")
-    client, later = await rig.client(), await rig.client()
+    client = await rig.client()
     await client.send(b"GET")
+    await becomes(lambda: any(connection._buffer for connection in rig.listener.connections))
+    later = await rig.client()
     await client.send(b" /up/ HTTP/1.1\nHost: a\n\n")
     heard, _ = await client.end()
     assert error(heard)["code"] == "bad_request"
     await later.send(b"GET")
-    await later.end()
+    await later.end()  # by now the first one's time is over, too
     assert len(rig.listener.connections) == 1, "the refused client may still take its time to read"
 
 
