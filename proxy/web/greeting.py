@@ -2,21 +2,23 @@
 #
 # Rule 1: only what can be used as it stands: no line for an upstream that is not configured.
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from proxy.web.tools import TOOLS, first_base_url
 
 _COMMON = ("claude-code", "codex", "opencode", "gemini-cli", "aider", "openai-sdk")
 
 
-def greeting(listen: Sequence[str], admin: str | None, upstreams: Sequence[str]) -> str:
+def greeting(listen: Sequence[str], admin: str | None, upstreams: Mapping[str, int | None]) -> str:
     """The text, several lines without a last newline. `listen` are the client listeners' addresses and `admin` the
-    admin listener's, as configured (`127.0.0.1:8787`, `unix:/path`); `upstreams` are the names that are configured."""
+    admin listener's, as configured (`127.0.0.1:8787`, `unix:/path`); `upstreams` are the names that are configured,
+    each with the limit in force."""
     base = first_base_url(listen)
     lines = [
         "slotgate is ready",
         f"  clients   {', '.join(map(_shown, listen))}",
         f"  admin     {'off' if admin is None else _shown(admin)}",
+        f"  limits    {_limits(upstreams)}",
     ]
     if base is None:
         return "\n".join(lines)
@@ -25,10 +27,17 @@ def greeting(listen: Sequence[str], admin: str | None, upstreams: Sequence[str])
         where = f"   # in {tool.where}" if tool.where else ""
         lines.append(f"  {tool.title:<13}{tool.pointed(base)}{where}")
     if tools:
-        lines.insert(3, "\nPoint a tool at it (more of them: slotgate env TOOL):")
+        lines.insert(4, "\nPoint a tool at it (more of them: slotgate env TOOL):")
     elif upstreams:
         lines.append(f"\nPoint a tool at {base}/NAME, where NAME is one of: {', '.join(upstreams)}")
     return "\n".join(lines)
+
+
+def _limits(upstreams: Mapping[str, int | None]) -> str:
+    limited = [f"{name} {limit}" for name, limit in upstreams.items() if limit is not None]
+    if limited or not upstreams:
+        return ", ".join(limited) or "none"
+    return f"none yet, so nothing waits; set one: slotgate limit {next(iter(upstreams))} N"
 
 
 def _shown(address: str) -> str:

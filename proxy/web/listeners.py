@@ -11,6 +11,7 @@ from proxy.errors import SlotgateError
 
 BACKLOG = 4096  # connections that wait to be accepted; the kernel caps it at net.core.somaxconn
 UNIX_MODE = 0o600  # spec §3.1
+CLIENTS, ADMIN = "clients", "admin"  # what listeners are for; FileDescriptorName of the socket units
 
 
 class ListenError(SlotgateError):
@@ -44,23 +45,25 @@ def open_sockets(address: Address) -> list[socket.socket]:
 
 
 class Sockets:
-    """All listening sockets of the process. `inherited` are those that a service manager opened, by name."""
+    """All listening sockets of the process. `inherited` are the descriptors of those that a service manager opened, by
+    their names; one that is named neither way is the admin's if it has the admin's address, else the clients'."""
 
-    def __init__(self, inherited: Mapping[str, list[int]]) -> None:
-        self._inherited = inherited
+    def __init__(self, inherited: Mapping[str, list[int]], admin: Address | None = None) -> None:
+        self._inherited: dict[str, list[socket.socket]] = {CLIENTS: [], ADMIN: []}
         self._open: list[socket.socket] = []
         self._names: dict[int, str] = {}
-
-    def of(self, name: str, addresses: Sequence[Address]) -> list[socket.socket]:
-        """The sockets handed down under `name`, or else new ones for `addresses`."""
-        fds = self._inherited.get(name)
-        if fds:
-            found = [socket.socket(fileno=fd) for fd in fds]
-            for sock in found:
+        for name, fds in inherited.items():
+            for fd in fds:
+                sock = socket.socket(fileno=fd)
                 sock.setblocking(False)
-                self._names[sock.fileno()] = name_of(sock)
-        else:
-            found = []
+                role = name if name in self._inherited else ADMIN if name_of(sock) == str(admin) else CLIENTS
+                self._inherited[role].append(sock)
+                self._names[fd] = name_of(sock)
+
+    def of(self, role: str, addresses: Sequence[Address]) -> list[socket.socket]:
+        """The sockets that were handed down for `role`, CLIENTS or ADMIN, or else new ones for `addresses`."""
+        found = list(self._inherited[role])
+        if not found:
             for address in addresses:
                 opened = open_sockets(address)
                 found += opened

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 
 from aiohttp import web
 
-from proxy.config import Settings
+from proxy.config import Settings, parse_address
 from proxy.errors import ConfigErrors, StoreError
 from proxy.service import systemd
 from proxy.service.clock import Clock, wall_ms
@@ -30,7 +30,7 @@ from proxy.web.admin import admin_app
 from proxy.web.clients import ClientListener
 from proxy.web.forward import Forwarder
 from proxy.web.greeting import greeting
-from proxy.web.listeners import ListenError, Sockets
+from proxy.web.listeners import ADMIN, CLIENTS, ListenError, Sockets
 
 OK, FAILED, BAD_CONFIG = 0, 1, 78  # 78: EX_CONFIG of sysexits.h
 LAST_WORDS_S = 0.5  # how long refusals may take to leave after the grace
@@ -68,7 +68,7 @@ async def _run(load: Callable[[], Settings], settings: Settings, env: Mapping[st
         clock=clock,
         chance=random.Random(),  # noqa: S311 - jitter is no secret
     )
-    sockets = Sockets(systemd.inherited(env, os.getpid()))
+    sockets = Sockets(systemd.inherited(env, os.getpid()), settings.admin.listen)
     try:
         await runtime.start()
         return await Process(runtime, sockets, env).run()
@@ -94,6 +94,7 @@ class Process:
         self._forwarder = Forwarder(runtime)
         self._clients = ClientListener(self._forwarder.serve, lambda: runtime.settings.client_header_timeout_s)
         self._admin: web.AppRunner | None = None
+        self._admin_address: str | None = None
         self._signals = 0
         self._ending = asyncio.Event()
         self._cutting = asyncio.Event()
@@ -114,19 +115,27 @@ class Process:
 
     async def _open(self) -> None:
         settings, runtime = self._runtime.settings, self._runtime
-        clients = self._sockets.of("clients", settings.listen)
+        clients = self._sockets.of(CLIENTS, settings.listen)
         if settings.admin.listen is not None:
             self._admin = web.AppRunner(admin_app(runtime), access_log=None, shutdown_timeout=1.0)
             await self._admin.setup()
-            for sock in self._sockets.of("admin", (settings.admin.listen,)):
+            for sock in self._sockets.of(ADMIN, (settings.admin.listen,)):
+                self._check_admin(self._sockets.name(sock))
                 await web.SockSite(self._admin, sock).start()
         await self._clients.open(clients)
         runtime.listening = [self._sockets.name(sock) for sock in clients]
 
+    def _check_admin(self, address: str) -> None:
+        """The configuration's rule, for an address that a service manager chose."""
+        if self._runtime.settings.admin.token is None and not parse_address(address).is_loopback:
+            raise ListenError(f"the admin listener at {address} can be reached by others: set admin.token_file")
+        self._admin_address = address
+
     def _greet(self) -> None:
-        settings = self._runtime.settings
-        admin = None if settings.admin.listen is None else str(settings.admin.listen)
-        print(greeting(self._runtime.listening, admin, list(settings.upstreams)), flush=True)
+        settings, admin = self._runtime.settings, self._admin_address
+        limits = {snapshot.provider_id: snapshot.limit for snapshot in self._runtime.snapshots()}
+        limited = {name: limits.get(upstream.provider_id) for name, upstream in settings.upstreams.items()}
+        print(greeting(self._runtime.listening, admin, limited), flush=True)
         self._log.info("proxy.started", listen=self._runtime.listening, admin=admin, store=self._runtime.store.kind)
         if self._runtime.store.damaged is not None:
             self._log.error("state.damaged", set_aside=str(self._runtime.store.damaged), why=self._runtime.store.damage)

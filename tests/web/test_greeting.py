@@ -2,7 +2,7 @@
 
 from proxy.web.greeting import greeting
 
-PRESETS = ["anthropic", "openai", "gemini", "umans"]
+PRESETS = dict.fromkeys(["anthropic", "openai", "gemini", "umans"])
 
 
 def test_the_greeting_has_both_addresses_and_a_line_for_each_common_tool() -> None:
@@ -16,7 +16,7 @@ def test_the_greeting_has_both_addresses_and_a_line_for_each_common_tool() -> No
 
 
 def test_a_tool_whose_upstream_is_not_configured_is_left_out() -> None:
-    text = greeting(["127.0.0.1:1"], None, ["anthropic"])
+    text = greeting(["127.0.0.1:1"], None, {"anthropic": 4})
     assert "Claude Code" in text
     assert "Codex" not in text
     assert "admin     off" in text
@@ -24,7 +24,7 @@ def test_a_tool_whose_upstream_is_not_configured_is_left_out() -> None:
 
 def test_with_other_upstreams_alone_their_names_are_told() -> None:
     assert "http://127.0.0.1:1/NAME, where NAME is one of: mine, yours" in greeting(
-        ["127.0.0.1:1"], None, ["mine", "yours"]
+        ["127.0.0.1:1"], None, {"mine": 2, "yours": None}
     )
 
 
@@ -40,4 +40,13 @@ def test_unix_sockets_alone_have_no_url_to_set() -> None:
 
 
 def test_no_upstream_at_all_gets_no_line() -> None:
-    assert greeting(["127.0.0.1:1"], None, []).splitlines()[-1] == "  admin     off"
+    assert greeting(["127.0.0.1:1"], None, {}).splitlines()[-2:] == ["  admin     off", "  limits    none"]
+
+
+def test_the_limits_in_force_are_told() -> None:
+    assert "  limits    mine 2\n" in greeting(["127.0.0.1:1"], None, {"mine": 2, "yours": None})
+
+
+def test_somebody_without_any_limit_is_told_that_nothing_waits_and_how_to_set_one() -> None:
+    text = greeting(["127.0.0.1:1"], None, {"mine": None})
+    assert "none yet, so nothing waits; set one: slotgate limit mine N" in text

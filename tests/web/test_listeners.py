@@ -143,3 +143,17 @@ def test_name_without_an_inherited_socket_is_opened():
     (sock,) = Sockets({"clients": []}).of("clients", [ANY])
     assert answers(sock)
     sock.close()
+
+
+def test_an_inherited_socket_without_a_known_name_is_told_by_its_address():
+    """As `systemd-socket-activate` hands them down when no names are given."""
+    admin, clients = (socket.create_server(("127.0.0.1", 0)) for _ in range(2))
+    address = parse_address(name_of(admin))
+    sockets = Sockets({"unknown": [clients.detach(), admin.detach()]}, address)
+    (for_admin,), (for_clients,) = sockets.of("admin", [ANY]), sockets.of("clients", [ANY])
+    try:
+        assert sockets.name(for_admin) == str(address)
+        assert sockets.name(for_clients) != str(address)
+    finally:
+        for_admin.close()
+        for_clients.close()
