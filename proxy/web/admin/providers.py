@@ -10,7 +10,6 @@ from proxy.web.admin.reading import field, known, nothing, part, switch
 from proxy.web.admin.schemas import listing, record, ref
 
 DURATION = Whole("durationMs", 1, 86_400_000)
-_ID_DIGITS = 18  # ids are counted from 1; more digits than a process could count
 
 
 async def list_status(runtime: Runtime, request: web.Request) -> web.Response:
@@ -37,8 +36,8 @@ async def get_slots(runtime: Runtime, request: web.Request) -> web.Response:
 async def delete_slot(runtime: Runtime, request: web.Request) -> web.Response:
     await nothing(request)
     admission, name = known(runtime, request), part(request, "id")
-    countable = name.isascii() and name.isdigit() and len(name) <= _ID_DIGITS
-    if not countable or not runtime.remove(admission.provider_id, int(name)):
+    is_number = name.isascii() and name.isdigit()
+    if not is_number or not runtime.remove(admission.provider_id, int(name)):
         raise CallError(404, "unknown_id", "no slot is held and nobody waits under this id")
     return web.Response(status=204)
 
