@@ -7,6 +7,7 @@ import socket
 from collections.abc import AsyncIterator
 from typing import Any
 
+import aiohttp
 import pytest
 from admin_rig import Headers, Rig
 
@@ -126,3 +127,12 @@ async def _rest(sock: socket.socket) -> bytes:
         while more := await loop.sock_recv(sock, 1_000_000):
             seen += more
     return seen
+
+
+async def test_stream_that_fails_in_the_middle_is_cut_and_not_ended(rig: Rig) -> None:
+    async with listening(rig) as answer:
+        await rig.runtime.star("x", True)
+        await block(answer)
+        rig.runtime.telemetry.events.publish("broken", None, value=object())
+        with pytest.raises(aiohttp.ClientPayloadError):
+            await answer.content.read()
