@@ -178,6 +178,7 @@ async def test_nobody_takes_the_fast_path_while_a_poll_runs(rig: Rig) -> None:
     assert (await rig.status())["inFlight"] == 1
     waiter.rst()
     await rig.queued(0)
+    await rig.limit(3)
     await rig.ask("newcomer")
     await rig.queued(1)
     assert rig.up.names == ["first"]
