@@ -205,6 +205,14 @@ def test_interval_does_not_ask_while_a_poll_runs() -> None:
     assert desk.deadline == 5.0
 
 
+def test_while_a_poll_runs_the_timer_waits_for_no_other_even_if_there_is_room() -> None:
+    desk = gated(2)
+    desk.crowd("a b c")
+    desk.release("a")
+    desk.release("b")
+    assert desk.deadline == 600.0
+
+
 def test_without_room_or_waiters_the_interval_asks_nothing() -> None:
     desk = gated()
     desk.crowd("a b")
@@ -254,6 +262,14 @@ def test_gate_that_is_configured_no_more_lets_everybody_go_that_fits() -> None:
     desk.release("b")
     assert desk.policy() == ["c granted"]  # a's slot counts until its poll ends
     assert desk.polled(9) == ["d granted"]
+
+
+def test_last_poll_of_a_gate_that_is_configured_no_more_frees_its_slot_whatever_it_says() -> None:
+    desk = gated()
+    desk.crowd("a b")
+    desk.release("a")
+    assert desk.policy() == []
+    assert desk.polled(9) == ["b granted"]
 
 
 def test_poll_of_a_gate_that_is_configured_no_more_holds_no_newcomer() -> None:
