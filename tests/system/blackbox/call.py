@@ -84,7 +84,9 @@ class Call:
         self.connection.over(self)
 
     def cut(self, how: str) -> None:
-        """Closes the connection now, by "fin" or "rst"."""
+        """Closes the connection now, by "fin" or "rst"; nothing if the other side has."""
+        if self.connection.transport.is_closing():
+            return
         if how == "rst":
             sock = self.connection.transport.get_extra_info("socket")
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -24,6 +24,7 @@ class FakeUpstream:
         self.behaviour: Behaviour = hold
         self.usage: Usage | None = None
         self.port = 0
+        self.failures: list[BaseException] = []  # of behaviours: a fault of the test
         self.connections: list[Connection] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._timers: list[asyncio.TimerHandle] = []
@@ -56,6 +57,7 @@ class FakeUpstream:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await until(lambda: all(c.closed for c in self.connections))
+        assert not self.failures, self.failures
 
     def drop(self) -> None:
         """Resets every connection."""
@@ -123,7 +125,12 @@ class FakeUpstream:
     def _spawn(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.failures.append(error)
 
 
 class Usage:
