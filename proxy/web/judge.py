@@ -137,10 +137,10 @@ class Judge:
     # --- inside ---
 
     def _accept(self, head: ResponseHead, length: int) -> None:
-        self._admission.answered(self._slot)
         wait_ms = exhausted_ms(text_fields(head.fields), now=self._clock.wall_ms() / 1000)
-        if wait_ms is not None:
+        if wait_ms is not None:  # first, or the success of a probe would let everybody go into the empty bucket
             self._admission.exhausted(wait_ms / 1000)
+        self._admission.answered(self._slot)
         self._pass_by()
         self._relay.begin(head, length)
 

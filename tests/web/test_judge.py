@@ -267,3 +267,19 @@ async def test_slot_that_is_reclaimed_in_the_moment_of_absorbing_shows_the_refus
     rig.admission.rate_limited = limited_and_reclaimed
     await link.send(REFUSAL)
     assert await client.exactly(len(REFUSAL)) == REFUSAL
+
+
+async def test_a_probe_whose_success_reports_an_empty_bucket_lets_nobody_follow(start):
+    """§7.6 beside §7.2: the pause begins before the others are let go."""
+    rig = await start({"limit": 3})
+    client, link = await asked(rig)
+    await link.send(answer(LIMITED, "retry-after-ms: 300", status=TOO_MANY))
+    await client.until(LIMITED)
+    waiting = [await rig.client() for _ in range(3)]
+    for peer in waiting:
+        await peer.send(post("/up/", BODY))
+    await becomes(lambda: rig.scheduler.held == 1, "the probe is under way")
+    await link.until(BODY)
+    await link.send(answer(b"ok", "x-ratelimit-remaining-requests: 0", "x-ratelimit-reset-requests: 60s"))
+    await becomes(lambda: rig.scheduler.pause_cause == "exhausted", "the bucket is empty")
+    assert (rig.scheduler.held, len(rig.scheduler.waiting)) == (0, 2)
