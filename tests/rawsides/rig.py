@@ -115,11 +115,16 @@ class Rig:
         return self.records[count - 1]
 
     async def at_rest(self) -> None:
-        """Nothing is served, held, waiting or kept."""
-        await becomes(lambda: not self.listener.serving(), f"nothing served, but {self.listener.serving()}")
-        scheduler = self.scheduler
-        assert (scheduler.held, len(scheduler.waiting)) == (0, 0), scheduler
-        assert self.forwarder._budget.used == 0
+        """Nothing is served, held, waiting or kept; soon, since a client may have left a moment ago."""
+
+        def resting() -> bool:
+            kept = (self.scheduler.held, len(self.scheduler.waiting), self.forwarder._budget.used)
+            return not self.listener.serving() and kept == (0, 0, 0)
+
+        try:
+            await becomes(resting, "at rest")
+        except AssertionError:
+            raise AssertionError(f"not at rest: {self.listener.serving()} {self.scheduler}") from None
 
     async def close(self) -> None:
         """End what runs the way a client would; fails if anything is left, or if the log told of an error."""

@@ -161,10 +161,12 @@ class SlowStore(MemoryStore):
         self.answer = answer
         self.error = None if answer else "no space left on device"
         self.records: list[ProviderRecord] = []
+        self.done: list[int | None] = []
 
     async def save_provider(self, record: ProviderRecord) -> bool:
         self.records.append(record)
         await self.let.wait()
+        self.done.append(record.limit)
         return self.answer
 
 
@@ -229,6 +231,7 @@ async def test_caller_that_leaves_does_not_stop_the_write(desk):
     await asyncio.gather(answer, return_exceptions=True)
     store.let.set()
     assert await desk.runtime.set_limit("p", 8)
+    assert store.done == [7, 8]
 
 
 async def test_what_is_not_stored_yet_is_stored_at_the_end(tmp_path):

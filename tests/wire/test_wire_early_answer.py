@@ -32,6 +32,9 @@ async def test_refusal_of_a_streamed_upload_is_read_by_the_client(rig, closes):
         assert head == begun("X-A: b", "Content-Length: 22", "Connection: close", status="413 Content Too Large")
         assert await client.exactly(22) == b'{"error": "too large"}'
         assert await client.ended() == "fin"
+    other = await rig.client()
+    await other.send(get("/up/other"))
+    assert (await (await rig.upstream.link()).head()).startswith(b"GET /other ")
     if not closes:
         assert (await link.end())[1] in ("fin", "rst")
 
