@@ -107,9 +107,9 @@ async def test_stalled_client_is_no_progress_though_its_upstream_pushes(start):
     rig = await start({"limit": 1, "slot_timeout": "1m"})
     client, link = await rig.ask(post("/up/", b"{}"), receive_buffer=4096)
     await link.until(b"{}")
-    await link.send(begun(CHUNKED))
+    await link.send(begun(f"Content-Length: {10**12}"))
     (connection,) = rig.listener.connections
-    piece = chunk(b"x" * 65536)
+    piece = b"x" * 65536
 
     def full() -> bool:
         link.send_what_fits(piece)
@@ -129,9 +129,9 @@ async def test_client_that_reads_slowly_makes_progress(start):
     rig = await start({"limit": 1, "slot_timeout": "1m"})
     client, link = await rig.ask(post("/up/", b"{}"), receive_buffer=4096)
     await link.until(b"{}")
-    await link.send(begun(CHUNKED))
+    await link.send(begun(f"Content-Length: {10**12}"))
     (connection,) = rig.listener.connections
-    piece = chunk(b"x" * 65536)
+    piece = b"x" * 65536
 
     def full() -> bool:
         link.send_what_fits(piece)
@@ -143,6 +143,7 @@ async def test_client_that_reads_slowly_makes_progress(start):
     waits = connection.unsent()
     slot.progress_at -= 61
     while connection.unsent() in (0, waits):
+        link.send_what_fits(piece)
         await client.exactly(10_000)
     rig.admission.watch()
     assert rig.scheduler.held == 1
