@@ -78,6 +78,7 @@ async def test_nothing_behind_a_malformed_request_is_served(rig):
 async def test_counted_body_that_is_none_is_a_400_and_is_never_sent(rig):
     client = await rig.client()
     await client.send(request("POST", "/up/", CHUNKED) + chunk(b"fine"))
+    await becomes(lambda: len(rig.listener.serving()) == 1)
     await client.send(b"not a size\r\n")
     heard, how = await client.end()
     assert (error(heard)["code"], how) == ("bad_request", "fin")
