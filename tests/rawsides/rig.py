@@ -22,6 +22,7 @@ from proxy.service.telemetry import RequestRecord, Telemetry
 from proxy.store import open_store
 from proxy.web.clients import ClientListener
 from proxy.web.forward import Forwarder
+from proxy.wire.client import ClientConnection
 from rawsides.peer import PATIENCE, Peer
 from rawsides.upstream import Upstream
 
@@ -36,6 +37,17 @@ async def becomes(condition: Callable[[], bool], what: str = "") -> None:
                 await asyncio.sleep(0.001)
     except TimeoutError:
         raise AssertionError(f"never became true: {what}") from None
+
+
+IN_ONE_SEGMENT = 60_000  # bytes that arrive in one piece on the loopback
+
+
+def narrow(connection: ClientConnection) -> None:
+    """Let a client's connection say that it is full as soon as its kernel takes no more, which is soon."""
+    transport = connection._transport
+    assert transport is not None
+    transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    transport.set_write_buffer_limits(high=0)
 
 
 def settings_of(upstreams: Mapping[str, Options], options: Options) -> Settings:

@@ -5,7 +5,7 @@ import asyncio
 
 import pytest
 from rawsides.message import CHUNKED, answer, begun, chunk, get, post
-from rawsides.rig import becomes
+from rawsides.rig import IN_ONE_SEGMENT, becomes, narrow
 
 GONE = ("fin", "rst")
 
@@ -102,21 +102,25 @@ async def test_request_that_is_dialled_again_after_a_stale_connection_is_not_sen
     assert rig.upstream.was_left_alone()
 
 
+async def stalled(rig):
+    """A client that does not read, for which bytes wait here; the watchdog has seen which."""
+    client, link = await rig.ask(post("/up/", b"{}"), receive_buffer=4096)
+    await link.until(b"{}")
+    (connection,) = rig.listener.connections
+    narrow(connection)
+    await link.send(begun("Content-Length: 1000000"))
+    await client.head()
+    await link.send(b"x" * IN_ONE_SEGMENT)
+    await becomes(lambda: connection.unsent() > 0)
+    rig.admission.watch()
+    return client, link, connection
+
+
 async def test_stalled_client_is_no_progress_though_its_upstream_pushes(start):
     """LEAK-07."""
     rig = await start({"limit": 1, "slot_timeout": "1m"})
-    client, link = await rig.ask(post("/up/", b"{}"), receive_buffer=4096)
-    await link.until(b"{}")
-    await link.send(begun(f"Content-Length: {10**12}"))
-    (connection,) = rig.listener.connections
-    piece = b"x" * 65536
-
-    def full() -> bool:
-        link.send_what_fits(piece)
-        return not connection.writable
-
-    await becomes(full)
-    rig.admission.watch()  # it sees that bytes wait, and which
+    client, link, _ = await stalled(rig)
+    link.send_what_fits(b"x" * 100_000)
     (slot,) = rig.scheduler.slots()
     slot.progress_at -= 61
     rig.admission.watch()
@@ -127,24 +131,13 @@ async def test_stalled_client_is_no_progress_though_its_upstream_pushes(start):
 
 async def test_client_that_reads_slowly_makes_progress(start):
     rig = await start({"limit": 1, "slot_timeout": "1m"})
-    client, link = await rig.ask(post("/up/", b"{}"), receive_buffer=4096)
-    await link.until(b"{}")
-    await link.send(begun(f"Content-Length: {10**12}"))
-    (connection,) = rig.listener.connections
-    piece = b"x" * 65536
-
-    def full() -> bool:
-        link.send_what_fits(piece)
-        return not connection.writable
-
-    await becomes(full)
-    rig.admission.watch()
+    client, _, connection = await stalled(rig)
+    waited = connection.unsent()
     (slot,) = rig.scheduler.slots()
-    waits = connection.unsent()
     slot.progress_at -= 61
-    while connection.unsent() in (0, waits):
-        link.send_what_fits(piece)
-        await client.exactly(10_000)
+    while connection.unsent() == waited:
+        await client.exactly(1000)
+    assert connection.unsent() > 0
     rig.admission.watch()
     assert rig.scheduler.held == 1
 

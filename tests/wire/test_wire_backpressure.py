@@ -4,12 +4,12 @@ import asyncio
 import socket
 
 from rawsides.message import answer, begun, get, request
+from rawsides.rig import IN_ONE_SEGMENT, narrow
 
 MIB = 1024 * 1024
 PLENTY = 32 * MIB
 KERNEL = 20 * MIB  # more than two sockets on the loopback take by themselves
 KEPT = MIB  # what we may keep: a high-water mark of 64 KiB and what one read brings, with room
-IN_ONE_SEGMENT = 60_000  # arrives in one piece on the loopback
 
 
 async def push(peer, size: int) -> int:
@@ -29,13 +29,6 @@ async def carry(source, target, size: int, sent: int, received: int = 0) -> None
     while received < size:
         sent += await push(source, size - sent) if sent < size and not target.unheard() else 0
         received += len(await target.exactly(max(1, min(target.unheard(), size - received))))
-
-
-def narrow(connection) -> None:
-    """Let a client's connection say that it is full as soon as its kernel takes no more, which is soon."""
-    transport = connection._transport
-    transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
-    transport.set_write_buffer_limits(high=0)
 
 
 async def test_slow_upstream_holds_up_a_streamed_upload(start):
