@@ -17,15 +17,18 @@ from proxy.service.metrics import Metrics
 from proxy.service.vocabulary import EFFECTS, NOT_RELOADED, RELOADED, STARRED, Fields, Words, in_json
 from proxy.store.records import SavedEvent
 
+PATH_CHARACTERS = 256  # of a request's path in its line: whole for every API there is, and no room for more
 POLL_QUIET_S = 60.0  # between two lines about failing polls of one provider (spec §8)
 
 
 @dataclass(slots=True, kw_only=True)
 class RequestRecord:
     """One wide event per request: made when its head was read, filled in as it goes, told when it ends. `outcome` is
-    one of completed, abandoned (the client left), cut, refused, reclaimed, failed; `code` that of our own answer."""
+    one of completed, abandoned (the client left), cut, refused, reclaimed, failed; `code` that of our own answer.
+    `path` is as sent upstream, or else as asked for; never with the query."""
 
     method: str
+    path: str | None = None
     upstream: str | None = None
     provider_id: str | None = None
     workspace: str | None = None
@@ -79,6 +82,7 @@ class Telemetry:
             workspace=record.workspace,
             conversation=record.conversation,
             method=record.method,
+            path=None if record.path is None else record.path[:PATH_CHARACTERS],
             status=record.status,
             outcome=record.outcome,
             code=record.code,

@@ -39,7 +39,8 @@ class Forwarder:
 
     async def serve(self, request: Request) -> None:
         """Take one request to its end."""
-        record = RequestRecord(method=request.head.method.decode("latin-1"), outcome="refused")
+        head = request.head
+        record = RequestRecord(method=head.method.decode("latin-1"), path=_asked(head.target), outcome="refused")
         try:
             await self._serve(request, record)
         except OwnAnswer as error:
@@ -65,7 +66,7 @@ class Forwarder:
         if head.method == b"CONNECT":  # also with a path: nobody here makes a tunnel of its answer
             raise OwnAnswer("unsupported", "this proxy opens no tunnels to other hosts")
         route = view.router.match(head.target, head.get(b"host"))
-        upstream = route.upstream
+        record.path, upstream = route.path, route.upstream
         record.upstream, record.provider_id = upstream.name, upstream.provider_id
         upgrade = _wants_websocket(request)
         if upgrade:
@@ -85,6 +86,11 @@ class Forwarder:
         if self._view.settings is not self._runtime.settings:
             self._view = View(self._runtime, self._view)
         return self._view
+
+
+def _asked(target: bytes) -> str | None:
+    """The path of a target that is one; another may name what nobody else shall read."""
+    return target.partition(b"?")[0].decode("latin-1") if target.startswith(b"/") else None
 
 
 def _message(request: Request, route: Route, *, upgrade: bool) -> bytes:

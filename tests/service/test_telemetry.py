@@ -33,7 +33,7 @@ from proxy.core.model import (
 )
 from proxy.service.clock import Clock
 from proxy.service.log import Log
-from proxy.service.telemetry import RequestRecord, Telemetry
+from proxy.service.telemetry import PATH_CHARACTERS, RequestRecord, Telemetry
 from proxy.service.vocabulary import EFFECTS, NOT_RELOADED, RELOADED, STARRED
 from proxy.store.records import SavedEvent
 
@@ -251,6 +251,7 @@ def test_a_request_is_one_wide_line_and_a_few_numbers(world: World) -> None:
     world.telemetry.request_ended(
         RequestRecord(
             method="POST",
+            path="/v1/messages",
             upstream="u",
             provider_id="p",
             workspace="w",
@@ -275,6 +276,7 @@ def test_a_request_is_one_wide_line_and_a_few_numbers(world: World) -> None:
             "workspace": "w",
             "conversation": "c",
             "method": "POST",
+            "path": "/v1/messages",
             "status": 200,
             "outcome": "completed",
             "code": None,
@@ -285,6 +287,11 @@ def test_a_request_is_one_wide_line_and_a_few_numbers(world: World) -> None:
             "counted": True,
         }
     ]
+
+
+def test_a_path_of_any_length_makes_no_long_line(world: World) -> None:
+    world.telemetry.request_ended(RequestRecord(method="GET", path="/" + "x" * 9999, outcome="refused"))
+    assert world.lines()[0]["path"] == "/" + "x" * (PATH_CHARACTERS - 1)
 
 
 def test_first_bytes_of_uncounted_answers_are_not_mixed_with_generated_ones(world: World) -> None:

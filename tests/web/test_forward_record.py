@@ -20,6 +20,7 @@ async def test_record_of_a_counted_request(start):
     await link.send(LAST_CHUNK)
     record = await rig.record()
     assert (record.method, record.upstream, record.provider_id) == ("POST", "up", "up")
+    assert record.path == "/v1/messages"
     assert (record.workspace, record.conversation, record.counted) == ("proj", "c1", True)
     assert (record.status, record.outcome, record.code) == (200, "completed", None)
     assert record.bytes == len(chunk(b"abc") + LAST_CHUNK)
@@ -38,14 +39,20 @@ async def test_record_of_an_uncounted_request(rig):
 
 
 @pytest.mark.parametrize(
-    ("message", "code"), [(get("/nowhere/"), "unknown_upstream"), (get("/~%ff/up/"), "bad_request")]
+    ("message", "code", "path"),
+    [
+        (get("/nowhere/v1?key=secret"), "unknown_upstream", "/nowhere/v1"),
+        (get("/~%ff/up/"), "bad_request", "/~%ff/up/"),
+        (get("http://me:secret@nowhere/?key=secret"), "unknown_upstream", None),
+    ],
 )
-async def test_record_of_a_refusal(rig, message, code):
+async def test_record_of_a_refusal_says_what_was_asked_for(rig, message, code, path):
     client = await rig.client()
     await client.send(message)
     await client.until(b"}}")
     record = await rig.record()
-    assert (record.outcome, record.code, record.provider_id) == ("refused", code, None)
+    assert (record.outcome, record.code, record.provider_id, record.path) == ("refused", code, None, path)
+    assert "secret" not in repr(record)
     assert record.status in (400, 404)
 
 
