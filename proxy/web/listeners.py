@@ -1,5 +1,6 @@
 # Sockets to listen on: opened by us, or handed down by a service manager.
 
+import errno
 import os
 import socket
 import stat
@@ -40,7 +41,7 @@ def open_sockets(address: Address) -> list[socket.socket]:
     except OSError as error:
         for sock in opened:
             sock.close()
-        raise ListenError(f"cannot listen on {address}: {error.strerror}") from error
+        raise _refused(address, error) from error
     return opened
 
 
@@ -115,8 +116,15 @@ def _open_unix(address: Address) -> socket.socket:
         sock.listen(BACKLOG)
     except OSError as error:
         sock.close()
-        raise ListenError(f"cannot listen on {address}: {error.strerror}") from error
+        raise _refused(address, error) from error
     return sock
+
+
+def _refused(address: Address, error: OSError) -> ListenError:
+    remedy = ""
+    if error.errno == errno.EADDRINUSE:
+        remedy = "; perhaps by another slotgate: `listen` and `admin.listen` in the configuration choose others"
+    return ListenError(f"cannot listen on {address}: {error.strerror}{remedy}")
 
 
 def _remove_dead(path: str) -> None:

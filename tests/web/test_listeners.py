@@ -56,7 +56,7 @@ def test_each_address_has_its_socket_in_order(sockets, tmp_path):
 def test_port_in_use_is_an_error_that_names_it(sockets):
     (sock,) = sockets.of("clients", [ANY])
     taken = name_of(sock)
-    with pytest.raises(ListenError, match=f"cannot listen on {taken}: Address already in use"):
+    with pytest.raises(ListenError, match=f"cannot listen on {taken}: Address already in use; .* `admin.listen`"):
         sockets.of("admin", [parse_address(taken)])
 
 
