@@ -5,6 +5,7 @@ import socket
 from collections.abc import Callable
 
 from proxy.wire.client import IDLE_S, ClientConnection, Request, Serve
+from proxy.wire.hangup import Hangups
 
 SWEEP_S = 10.0  # how often idle connections are looked for
 
@@ -20,6 +21,7 @@ class ClientListener:
         self._servers: list[asyncio.Server] = []
         self._loop = asyncio.get_running_loop()
         self._sweeper: asyncio.TimerHandle | None = None
+        self.hangups = Hangups(self._loop)
 
     def __repr__(self) -> str:
         return f"<ClientListener {len(self.connections)} connections{' draining' if self.draining else ''}>"
@@ -51,6 +53,7 @@ class ClientListener:
     def close(self) -> None:
         if self._sweeper is not None:
             self._sweeper.cancel()
+        self.hangups.close()
 
     def _sweep(self) -> None:
         oldest = self._loop.time() - IDLE_S

@@ -51,6 +51,9 @@ class Judge:
 
     # --- Sink ---
 
+    def heard(self) -> None:
+        self._relay.heard()
+
     def interim(self, head: ResponseHead) -> None:
         self._relay.interim(head)
 

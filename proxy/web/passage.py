@@ -54,6 +54,7 @@ class Passage:
         self.meter = meter
         self._clock = clock
         self._tunnel_idle_s = tunnel_idle_s
+        self._tunnelled = 0  # bytes that the client sent through a tunnel
         self._moved = 0
         self._stuck = False
         self._task = request.task
@@ -125,6 +126,7 @@ class Passage:
 
         def pass_on(data: bytes) -> None:
             meter.last_byte_at = self._clock.now()
+            self._tunnelled += len(data)
             exchange.send(data)
 
         exchange.on_writable = lambda ready: client.resume() if ready else client.pause()
@@ -156,15 +158,14 @@ class Passage:
         exchange = self.exchange
         if exchange is None:
             return
-        if exchange.switched:
-            slot.progress_at = now  # an idle tunnel is not stuck; tunnel_idle says what is too idle
-            if self._tunnel_idle_s is not None and now - slot.last_byte_at >= self._tunnel_idle_s:
-                exchange.close()
-            return
         waiting = self._request.connection.unsent() + exchange.connection.unsent()
-        moved = slot.bytes - waiting
+        moved = slot.bytes + self._tunnelled - waiting
         if moved != self._moved and (waiting or self._stuck):
             slot.progress_at = now
         elif not waiting:
             slot.progress_at = max(slot.progress_at, slot.last_byte_at)
         self._moved, self._stuck = moved, waiting > 0
+        if exchange.switched and not waiting:
+            slot.progress_at = now  # an idle tunnel is not stuck; tunnel_idle says what is too idle
+            if self._tunnel_idle_s is not None and now - slot.last_byte_at >= self._tunnel_idle_s:
+                exchange.close()

@@ -17,6 +17,7 @@ from typing import Any, Protocol, cast
 from proxy.errors import BadMessage, OwnAnswer
 from proxy.wire.answer import own_answer
 from proxy.wire.body import Body, body_of
+from proxy.wire.hangup import Hangups
 from proxy.wire.head import RequestHead, connection_options, find_end, parse_request, request_length
 
 PIPELINED_MAX = 64 * 1024  # bytes kept of what comes behind the request that is served
@@ -47,6 +48,7 @@ class Listener(Protocol):
     draining: bool
     serve: Serve
     connections: set["ClientConnection"]
+    hangups: Hangups
 
 
 class Request:
@@ -224,6 +226,7 @@ class ClientConnection(asyncio.Protocol):
         self._searched = 0  # how much of the buffer was seen to hold no end of a head
         self.writable = True  # False while the client takes less than it is sent
         self._pauses = 0
+        self._watched: int | None = None  # the descriptor whose hang-up is waited for while reading is paused
         self._head_timer: asyncio.TimerHandle | None = None
         self._drained: int | None = None  # bytes thrown away since the refusal; None: not refused
         self._refused_body: Body | None = None
@@ -263,6 +266,7 @@ class ClientConnection(asyncio.Protocol):
         return False  # close our side too
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._unwatch()
         self._leave()
         self._transport = None
         self.listener.connections.discard(self)
@@ -290,11 +294,16 @@ class ClientConnection(asyncio.Protocol):
         self._pauses += 1
         if self._pauses == 1 and self._transport is not None:
             self._transport.pause_reading()
+            sock = self._transport.get_extra_info("socket")
+            if sock is not None:
+                self._watched = sock.fileno()
+                self.listener.hangups.watch(self._watched, self._hung_up)
 
     def resume(self) -> None:
         """Undo one `pause`; without one it does nothing."""
         self._pauses = max(0, self._pauses - 1)
         if self._pauses == 0 and self._transport is not None:
+            self._unwatch()
             self._transport.resume_reading()
 
     def cut(self, *, at_once: bool = False) -> None:
@@ -332,6 +341,17 @@ class ClientConnection(asyncio.Protocol):
         self.writable = ready
         if self.request is not None and self.request.on_writable is not None:
             self.request.on_writable(ready)
+
+    def _hung_up(self) -> None:
+        """The client left while it was not read: nothing of what it sent last is for anybody any more."""
+        self._leave()
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _unwatch(self) -> None:
+        if self._watched is not None:
+            self.listener.hangups.unwatch(self._watched)
+            self._watched = None
 
     def _leave(self) -> None:
         self._ended = True

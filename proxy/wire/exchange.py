@@ -19,6 +19,9 @@ INTERIM_MAX = 100  # 1xx answers before the final one: more is no conversation
 class Sink(Protocol):
     """Who takes the answer."""
 
+    def heard(self) -> None:
+        """Bytes of a head have arrived, whole or not."""
+
     def interim(self, head: ResponseHead) -> None:
         """A 1xx answer."""
 
@@ -79,6 +82,7 @@ class Exchange:
     def data(self, data: bytes) -> None:
         if self._body is None:
             self._heard = True
+            self.sink.heard()
             try:
                 data = self._read_heads(data)
             except BadMessage as error:

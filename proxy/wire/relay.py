@@ -48,6 +48,9 @@ class Relay:
     def __repr__(self) -> str:
         return f"<Relay {self.status} {self._meter.bytes} bytes{' whole' if self.whole else ''}>"
 
+    def heard(self) -> None:
+        self._meter.last_byte_at = self._now()
+
     def interim(self, head: ResponseHead) -> None:
         # 100 is for whoever sent Expect, which we answer ourselves; to anyone else it breaks clients.
         if head.status != 100 and self._request.head.minor == 1:

@@ -99,9 +99,9 @@ class UpstreamConnection(asyncio.Protocol):
 
 
 def _shut_down(sock: Any) -> None:
-    """Say the end now. A transport's `abort` does so in the next turn of the event loop; in this one the slot may go on,
-    and the upstream must never see the next request before the end of this one. By a second descriptor of the socket,
-    since uvloop lends its sockets without `shutdown`."""
+    """Say the end now. A transport's `abort` does so in the next turn of the event loop; in this one the slot may go
+    on, and the upstream must never see the next request before the end of this one. By a second descriptor of the
+    socket, since uvloop lends its sockets without `shutdown`."""
     with contextlib.suppress(OSError), socket.socket(fileno=os.dup(sock.fileno())) as twin:
         twin.shutdown(socket.SHUT_RDWR)
 
