@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -9,7 +10,8 @@ import click
 
 from proxy.cli.admin import Admin
 from proxy.cli.failure import Failure
-from proxy.cli.options import duration, of_running_proxy
+from proxy.cli.naming import named
+from proxy.cli.options import duration, name, of_running_proxy
 from proxy.cli.output import Output
 from proxy.config import show_duration
 
@@ -18,14 +20,21 @@ _COOLDOWN = ("concurrency", "cooldown")
 _PAUSE = ("concurrency", "pause")
 _RESTORE = ("concurrency", "restore")
 
-provider_argument = click.argument("provider")
+# What the admin API takes, in the units that people type; it has the last word.
+LIMIT_MOST = 100_000
+COOLDOWN_BOUNDS = ("0", "10m")
+PAUSE_BOUNDS = ("1ms", "1d")
+
+provider_argument = click.argument("provider", type=name)
 
 
 def _limit(text: str) -> int:
     """A number from 1, or `none`, which is 0 here."""
-    if text != "none" and not re.fullmatch("[1-9][0-9]{0,8}", text):
-        raise click.BadParameter(f"{text!r} is neither a number from 1 nor none")
-    return 0 if text == "none" else int(text)
+    if text == "none":
+        return 0
+    if not re.fullmatch("[1-9][0-9]{0,8}", text) or int(text) > LIMIT_MOST:
+        raise click.BadParameter(f"{text!r} is neither a number from 1 to {LIMIT_MOST} nor none", param_hint="N")
+    return int(text)
 
 
 @click.command()
@@ -34,42 +43,49 @@ def _limit(text: str) -> int:
 @of_running_proxy
 def limit(admin: Admin, output: Output, provider: str, number: int | None) -> None:
     """Show or set how many requests a PROVIDER gets at once."""
-    provider_id = _provider_id(admin, output, provider)
-    if number is None:
-        answer = _limit_of(admin, provider_id)
-    elif number:
-        answer = admin.put(*_LIMITS, provider_id, body={"limit": number})
+    which = named(admin, provider)
+    if number:
+        which.refuse_slip()
+    if which.doubt:
+        output.remark(f"slotgate: {which.doubt}")
+    if number:
+        answer = admin.put(*_LIMITS, which.provider_id, body={"limit": number})
     else:
-        answer = admin.delete(*_LIMITS, provider_id) or {"providerId": provider_id, "limit": None}
+        answer = _without_limit(admin.get if number is None else admin.delete, which.provider_id)
     output.answer(answer)
-    output.say(f"{provider_id}: " + ("unlimited" if answer["limit"] is None else f"limit {answer['limit']}"))
+    output.say(f"{which.provider_id}: " + ("unlimited" if answer["limit"] is None else f"limit {answer['limit']}"))
     remark_unless_persisted(output, answer)
 
 
 @click.command()
 @provider_argument
-@click.argument("lasting", metavar="[DURATION]", required=False, type=duration)
+@click.argument("lasting", metavar="[DURATION]", required=False, type=duration(*COOLDOWN_BOUNDS))
 @of_running_proxy
 def cooldown(admin: Admin, output: Output, provider: str, lasting: float | None) -> None:
     """Show or set how long a released slot of a PROVIDER rests."""
-    provider_id = _provider_id(admin, output, provider)
+    which = named(admin, provider)
     if lasting is None:
-        answer = admin.get(*_COOLDOWN, provider_id)
+        with which.known():
+            answer = admin.get(*_COOLDOWN, which.provider_id)
     else:
-        answer = admin.put(*_COOLDOWN, provider_id, body={"cooldownMs": round(lasting * 1000)})
+        which.refuse_slip()
+        answer = admin.put(*_COOLDOWN, which.provider_id, body={"cooldownMs": round(lasting * 1000)})
+    if which.doubt:
+        output.remark(f"slotgate: {which.doubt}")
     output.answer(answer)
-    output.say(f"{provider_id}: cooldown {show_duration(answer['cooldownMs'] / 1000)}")
+    output.say(f"{which.provider_id}: cooldown {show_duration(answer['cooldownMs'] / 1000)}")
     remark_unless_persisted(output, answer)
 
 
 @click.command()
 @provider_argument
-@click.argument("lasting", metavar="DURATION", type=duration)
+@click.argument("lasting", metavar="DURATION", type=duration(*PAUSE_BOUNDS))
 @of_running_proxy
 def pause(admin: Admin, output: Output, provider: str, lasting: float) -> None:
     """Hold back everything that waits for a PROVIDER."""
-    provider_id = _provider_id(admin, output, provider)
-    _entry(output, admin.put(*_PAUSE, provider_id, body={"durationMs": math.ceil(lasting * 1000)}))
+    which = named(admin, provider)
+    with which.known():
+        _entry(output, admin.put(*_PAUSE, which.provider_id, body={"durationMs": math.ceil(lasting * 1000)}))
 
 
 @click.command()
@@ -77,15 +93,19 @@ def pause(admin: Admin, output: Output, provider: str, lasting: float) -> None:
 @of_running_proxy
 def resume(admin: Admin, output: Output, provider: str) -> None:
     """End a PROVIDER's pause now."""
-    _entry(output, admin.delete(*_PAUSE, _provider_id(admin, output, provider)))
+    which = named(admin, provider)
+    with which.known():
+        _entry(output, admin.delete(*_PAUSE, which.provider_id))
 
 
 @click.command()
 @provider_argument
 @of_running_proxy
 def restore(admin: Admin, output: Output, provider: str) -> None:
-    """Take a PROVIDER's limit back to what it was before rate limits reduced it."""
-    _entry(output, admin.post(*_RESTORE, _provider_id(admin, output, provider)))
+    """Undo what rate limits took from a PROVIDER."""
+    which = named(admin, provider)
+    with which.known():
+        _entry(output, admin.post(*_RESTORE, which.provider_id))
 
 
 def remark_unless_persisted(output: Output, answer: dict[str, Any]) -> None:
@@ -94,13 +114,15 @@ def remark_unless_persisted(output: Output, answer: dict[str, Any]) -> None:
         output.remark("slotgate: this could not be stored and holds only until the proxy stops")
 
 
-def _limit_of(admin: Admin, provider_id: str) -> Any:
+def _without_limit(call: Callable[..., Any], provider_id: str) -> Any:
+    """The answer to a call that the proxy refuses where there is no limit, which is an answer too."""
+    unlimited = {"providerId": provider_id, "limit": None}
     try:
-        return admin.get(*_LIMITS, provider_id)
+        return call(*_LIMITS, provider_id) or unlimited
     except Failure as failure:
-        if failure.status != 404:
+        if failure.code != "no_limit":
             raise
-        return {"providerId": provider_id, "limit": None}
+        return unlimited
 
 
 def _entry(output: Output, entry: dict[str, Any]) -> None:
@@ -112,16 +134,3 @@ def _entry(output: Output, entry: dict[str, Any]) -> None:
         paused = f"paused until {until:%H:%M:%S}"
     output.say(f"{entry['providerId']}: {limited}, {paused}")
     remark_unless_persisted(output, entry)
-
-
-def _provider_id(admin: Admin, output: Output, name: str) -> str:
-    """The provider of this id, or else that of the upstream of this name. Another id is taken as it is, since a limit
-    may be set before its upstream exists, but not without a word: it may be a slip."""
-    upstreams = admin.get("config")["upstreams"]
-    providers = [upstream["provider"] for upstream in upstreams.values()]
-    if name in providers:
-        return name
-    if name in upstreams:
-        return str(upstreams[name]["provider"])
-    output.remark(f"slotgate: no upstream uses a provider {name}; upstreams: {', '.join(upstreams)}")
-    return name

@@ -1,6 +1,7 @@
 # The options that several commands share, and the values that they take.
 
 import functools
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -31,6 +32,15 @@ _token_option = click.option(
 )
 
 
+_NAME_CHARACTERS = 128  # as the admin API
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
+def admin_options(command: Command) -> Command:
+    """Adds the options that say which proxy: `admin`, `token_file` and `config`."""
+    return config_option(_token_option(_admin_option(command)))
+
+
 def with_output(command: Command) -> Command:
     """Adds --json and passes an Output first. What the command fails with is JSON too, when its answer would be."""
 
@@ -50,9 +60,7 @@ def of_running_proxy(command: Command) -> Command:
     """For a command that talks to a running proxy: adds the options that say which one, and passes its admin API and
     an Output first."""
 
-    @config_option
-    @_token_option
-    @_admin_option
+    @admin_options
     @with_output
     @functools.wraps(command)
     def run(output: Output, *, admin: str | None, token_file: str | None, config: str | None, **given: Any) -> None:
@@ -61,9 +69,29 @@ def of_running_proxy(command: Command) -> Command:
     return run
 
 
-def duration(text: str) -> float:
-    """A value like `350ms`, `30s` or `10m`: seconds."""
+def name(text: str) -> str:
+    """A provider or workspace, as the admin API takes it."""
     try:
-        return parse_duration(text)
-    except ValueError as error:
-        raise click.BadParameter(f"{text!r} ({error}); durations are like 350ms, 30s or 10m") from None
+        text.encode()
+    except UnicodeEncodeError:
+        raise click.BadParameter("a name is UTF-8") from None
+    if not 1 <= len(text) <= _NAME_CHARACTERS or _CONTROL.search(text):
+        raise click.BadParameter(f"a name has 1 to {_NAME_CHARACTERS} characters, and no control characters")
+    return text
+
+
+def duration(least: str, most: str) -> Callable[[str], float]:
+    """Reads a value like `350ms`, `30s` or `10m` within these bounds: seconds."""
+    least_s, most_s = parse_duration(least), parse_duration(most)
+
+    def read(text: str) -> float:
+        try:
+            seconds = parse_duration(text)
+        except ValueError as error:
+            words = f"{text!r} ({error}); durations are like 350ms, 30s or 10m"
+            raise click.BadParameter(words, param_hint="DURATION") from None
+        if not least_s <= seconds <= most_s:
+            raise click.BadParameter(f"{text!r} is not from {least} to {most}", param_hint="DURATION")
+        return seconds
+
+    return read

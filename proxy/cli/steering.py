@@ -4,12 +4,12 @@ import click
 
 from proxy.cli.admin import Admin
 from proxy.cli.control import remark_unless_persisted
-from proxy.cli.options import of_running_proxy
+from proxy.cli.options import name, of_running_proxy
 from proxy.cli.output import Output
 
 
 @click.command()
-@click.argument("workspace")
+@click.argument("workspace", type=name)
 @of_running_proxy
 def star(admin: Admin, output: Output, workspace: str) -> None:
     """Let a WORKSPACE's requests go before those of others."""
@@ -17,7 +17,7 @@ def star(admin: Admin, output: Output, workspace: str) -> None:
 
 
 @click.command()
-@click.argument("workspace")
+@click.argument("workspace", type=name)
 @of_running_proxy
 def unstar(admin: Admin, output: Output, workspace: str) -> None:
     """Let a WORKSPACE's requests wait like those of others."""

@@ -22,10 +22,10 @@ def greeting(listen: Sequence[str], admin: str | None, upstreams: Mapping[str, i
     ]
     if base is None:
         return "\n".join(lines)
-    tools = [TOOLS[name] for name in _COMMON if TOOLS[name].upstream in upstreams]
-    for tool in tools:
-        where = f"   # in {tool.where}" if tool.where else ""
-        lines.append(f"  {tool.title:<13}{tool.pointed(base)}{where}")
+    tools = {name: TOOLS[name] for name in _COMMON if TOOLS[name].upstream in upstreams}
+    for name, tool in tools.items():
+        remark = f"in {tool.where}" if tool.where else f"slotgate env {name} says what else" if tool.note else ""
+        lines.append(f"  {tool.title:<13}{tool.pointed(base)}" + (f"   # {remark}" if remark else ""))
     if tools:
         lines.insert(4, "\nPoint a tool at it (more of them: slotgate env TOOL):")
     elif upstreams:

@@ -1,95 +1,139 @@
 # How each tool is pointed at the proxy: the one line to set.
 #
 # Rule 1: a tool stands here when it was seen to honour a base URL with a path in it.
-# Rule 2: a line works as it is pasted: a shell's, or one of the tool's own file, which `where` names then.
+# Rule 2: a line works as it is pasted: a shell's, or one of the tool's own file, which `where` names then. What else
+#         must be set is in `note`.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from urllib.parse import quote
 
-from proxy.config import Address, parse_address
+from proxy.config import Address, BaseUrl, parse_address, parse_url
+from proxy.web.dialects import Dialect, path_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """`line` has `{url}` where the base URL goes and `{upstream}` where the upstream's name does; `path` is what the
-    tool expects behind the upstream's name; `upstream` is the one that it talks to by default. `where` is the file
-    that the line goes into, "" for a shell."""
+    """`line` has `{url}` where the base URL goes. `upstream` is the one that the tool talks to by default. `dialect` is
+    None for a tool that speaks each provider's own; its base URLs go up to the version, and `{provider}` in its line is
+    what it calls the provider. `where` is the file that the line goes into, "" for a shell; `note` is what a person
+    must know beside the line, `abroad` the same for another upstream than the default."""
 
     title: str
     line: str
-    path: str = ""
-    upstream: str
+    upstream: str = "openai"
+    dialect: Dialect | None = Dialect.OPENAI
     where: str = ""
+    note: str = ""
+    abroad: str = ""
 
-    def pointed(self, base: str, *, upstream: str | None = None, workspace: str | None = None) -> str:
-        """The line for the proxy at `base`, for this upstream and as this workspace where they are given."""
+    def pointed(
+        self, base: str, *, upstream: str | None = None, url: BaseUrl | None = None, workspace: str | None = None
+    ) -> str | None:
+        """The line for the proxy at `base`, as this workspace if one is given, for the upstream of this name at `url`,
+        else for the tool's own. None if that provider has no API that the tool speaks."""
+        url = url or HOMES[self.upstream]
+        dialect = self.dialect or _OWN.get(url.host, Dialect.OPENAI)
+        path = path_of(dialect, url)
+        if path is None:
+            return None
+        if self.dialect is None:
+            path += _VERSION[dialect]
         name = upstream or self.upstream
         prefix = f"/~{quote(workspace, safe='')}" if workspace else ""
-        return self.line.replace("{url}", f"{base}{prefix}/{name}{self.path}").replace("{upstream}", name)
+        line = self.line.replace("{url}", f"{base}{prefix}/{name}{path}")
+        return line.replace("{provider}", _PROVIDERS.get(url.host, name))
 
 
-_OPENCODE = '{"provider": {"{upstream}": {"options": {"baseURL": "{url}"}}}}'
+# Where the tools' own upstreams are.
+HOMES: Mapping[str, BaseUrl] = MappingProxyType(
+    {
+        "anthropic": parse_url("https://api.anthropic.com"),
+        "openai": parse_url("https://api.openai.com"),
+        "gemini": parse_url("https://generativelanguage.googleapis.com"),
+        "mistral": parse_url("https://api.mistral.ai"),
+    }
+)
+
+# What the AI SDK, on which opencode stands, speaks to whom when it is not OpenAI's, and its versions.
+_OWN = {"api.anthropic.com": Dialect.ANTHROPIC, "generativelanguage.googleapis.com": Dialect.GEMINI}
+_VERSION = {Dialect.OPENAI: "", Dialect.ANTHROPIC: "/v1", Dialect.GEMINI: "/v1beta"}
+# opencode's names for providers, where they are not ours (github.com/anomalyco/models.dev, providers/).
+_PROVIDERS = {
+    "api.code.umans.ai": "umans-ai-coding-plan",
+    "api.z.ai": "zai-coding-plan",
+    "api.moonshot.ai": "moonshotai",
+    "api.kimi.com": "kimi-for-coding",
+    "generativelanguage.googleapis.com": "google",
+    "api.together.ai": "togetherai",
+    "api.fireworks.ai": "fireworks-ai",
+}
+
+_OPENCODE = '{"provider": {"{provider}": {"options": {"baseURL": "{url}"}}}}'
+_OPENCODE_ABROAD = 'a provider that it does not know by this name needs "npm" and "models" there too'
 
 TOOLS: Mapping[str, Tool] = MappingProxyType(
     {
-        "claude-code": Tool(title="Claude Code", line="export ANTHROPIC_BASE_URL={url}", upstream="anthropic"),
+        "claude-code": Tool(
+            title="Claude Code", line="export ANTHROPIC_BASE_URL={url}", upstream="anthropic", dialect=Dialect.ANTHROPIC
+        ),
         "codex": Tool(
             title="Codex",
             line='openai_base_url = "{url}"',
-            path="/v1",
-            upstream="openai",
             where="~/.codex/config.toml, at its top level",
+            abroad="Codex speaks the Responses API alone, which not every provider has",
         ),
-        "opencode": Tool(title="opencode", line=_OPENCODE, path="/v1", upstream="anthropic", where="opencode.json"),
-        "kilo": Tool(title="Kilo CLI", line=_OPENCODE, path="/v1", upstream="anthropic", where="its opencode.json"),
-        "gemini-cli": Tool(title="Gemini CLI", line="export GOOGLE_GEMINI_BASE_URL={url}", upstream="gemini"),
-        "qwen-code": Tool(title="Qwen Code", line="export OPENAI_BASE_URL={url}", path="/v1", upstream="openai"),
+        "opencode": Tool(
+            title="opencode",
+            line=_OPENCODE,
+            upstream="anthropic",
+            dialect=None,
+            where="opencode.json",
+            abroad=_OPENCODE_ABROAD,
+        ),
+        "kilo": Tool(
+            title="Kilo CLI",
+            line=_OPENCODE,
+            upstream="anthropic",
+            dialect=None,
+            where="its opencode.json",
+            abroad=_OPENCODE_ABROAD,
+        ),
+        "gemini-cli": Tool(
+            title="Gemini CLI",
+            line="export GOOGLE_GEMINI_BASE_URL={url}",
+            upstream="gemini",
+            dialect=Dialect.GEMINI,
+            # Seen with 0.61: the variable alone makes it choose the method "gateway", which it then refuses.
+            note='it also needs {"security": {"auth": {"selectedType": "gemini-api-key"}}} in ~/.gemini/settings.json',
+        ),
+        "qwen-code": Tool(title="Qwen Code", line="export OPENAI_BASE_URL={url}"),
         "cline": Tool(
-            title="Cline CLI",
-            line='cline auth -p openai-compatible -k "$OPENAI_API_KEY" -m "$MODEL" -b {url}',
-            path="/v1",
-            upstream="openai",
+            title="Cline CLI", line='cline auth -p openai-compatible -k "$OPENAI_API_KEY" -m "$MODEL" -b {url}'
         ),
-        "continue": Tool(
-            title="Continue", line="apiBase: {url}", path="/v1", upstream="openai", where="config.yaml, at the model"
-        ),
-        "copilot-cli": Tool(
-            title="Copilot CLI", line="export COPILOT_PROVIDER_BASE_URL={url}", path="/v1", upstream="openai"
-        ),
-        "pi": Tool(
-            title="pi",
-            line='"baseUrl": "{url}"',
-            path="/v1",
-            upstream="openai",
-            where="~/.pi/agent/models.json, at the provider",
-        ),
+        "continue": Tool(title="Continue", line="apiBase: {url}", where="config.yaml, at the model"),
+        "copilot-cli": Tool(title="Copilot CLI", line="export COPILOT_PROVIDER_BASE_URL={url}"),
+        "pi": Tool(title="pi", line='"baseUrl": "{url}"', where="~/.pi/agent/models.json, at the provider"),
         "vibe": Tool(
             title="Mistral Vibe",
             line='api_base = "{url}"',
-            path="/v1",
             upstream="mistral",
             where="config.toml, under [[providers]]",
         ),
-        "aider": Tool(title="aider", line="export OPENAI_API_BASE={url}", path="/v1", upstream="openai"),
-        "llm": Tool(
-            title="llm",
-            line="api_base: {url}",
-            path="/v1",
-            upstream="openai",
-            where="extra-openai-models.yaml, at the model",
+        "aider": Tool(title="aider", line="export OPENAI_API_BASE={url}"),
+        "llm": Tool(title="llm", line="api_base: {url}", where="extra-openai-models.yaml, at the model"),
+        "openai-sdk": Tool(title="OpenAI SDK", line="export OPENAI_BASE_URL={url}"),
+        "anthropic-sdk": Tool(
+            title="Anthropic SDK",
+            line="export ANTHROPIC_BASE_URL={url}",
+            upstream="anthropic",
+            dialect=Dialect.ANTHROPIC,
         ),
-        "openai-sdk": Tool(title="OpenAI SDK", line="export OPENAI_BASE_URL={url}", path="/v1", upstream="openai"),
-        "anthropic-sdk": Tool(title="Anthropic SDK", line="export ANTHROPIC_BASE_URL={url}", upstream="anthropic"),
-        "google-genai": Tool(title="google-genai", line="export GOOGLE_GEMINI_BASE_URL={url}", upstream="gemini"),
-        "ai-sdk": Tool(
-            title="AI SDK",
-            line='baseURL: "{url}"',
-            path="/v1",
-            upstream="openai",
-            where="the code, in createOpenAI({…})",
+        "google-genai": Tool(
+            title="google-genai", line="export GOOGLE_GEMINI_BASE_URL={url}", upstream="gemini", dialect=Dialect.GEMINI
         ),
+        "ai-sdk": Tool(title="AI SDK", line='baseURL: "{url}"', where="the code, in createOpenAI({…})"),
     }
 )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from fake_admin_api import Run
+from fake_admin_api import Api, Run
 
 from proxy import __version__
 from proxy.web.tools import TOOLS
@@ -75,7 +75,8 @@ def test_env_prints_a_line_that_a_shell_can_run(run: Run) -> None:
     result = run("env", "claude-code")
     line = "export ANTHROPIC_BASE_URL=http://127.0.0.1:8787/anthropic"
     assert (result.exit_code, result.stdout, result.stderr) == (0, f"{line}\n", "")
-    assert json.loads(run("env", "claude-code", "--json").stdout) == {"tool": "claude-code", "line": line, "where": ""}
+    shown = {"tool": "claude-code", "line": line, "where": "", "notes": []}
+    assert json.loads(run("env", "claude-code", "--json").stdout) == shown
 
 
 def test_env_names_the_file_of_a_line_that_is_no_shell_s_beside_it(run: Run) -> None:
@@ -95,17 +96,49 @@ def test_env_knows_where_the_proxy_listens_and_takes_upstream_and_workspace(run:
 def test_each_tool_s_line_points_to_its_usual_upstream(run: Run, tool: str) -> None:
     result = run("env", tool)
     assert result.exit_code == 0
-    assert f"http://127.0.0.1:8787/{TOOLS[tool].upstream}{TOOLS[tool].path}" in result.stdout
+    assert f"http://127.0.0.1:8787/{TOOLS[tool].upstream}" in result.stdout
     assert "{" not in result.stdout.replace('{"', "")
 
 
+def test_env_says_beside_the_line_what_else_a_tool_needs(run: Run) -> None:
+    assert "selectedType" in run("env", "gemini-cli").stderr
+    assert run("env", "codex", "--upstream", "openai").stderr.count("\n") == 1
+    assert "Responses API alone" in run("env", "codex", "--upstream", "groq").stderr
+    assert "Responses API alone" in json.loads(run("env", "codex", "--upstream", "xai", "--json").stdout)["notes"][0]
+
+
+def test_env_refuses_an_upstream_that_has_no_api_for_the_tool(run: Run) -> None:
+    result = run("env", "claude-code", "--upstream", "groq")
+    words = "the upstream groq (https://api.groq.com) is not known to have an API for Claude Code"
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == f"slotgate: {words}, which speaks Anthropic's\n"
+
+
+def test_env_knows_the_upstreams_of_the_running_proxy_s_command_line(api: Api, run: Run, tmp_path: Path) -> None:
+    api.answers["GET /config"] = (200, {"upstreams": {"mine": {"url": "http://x/api/v2"}}})
+    file = write(tmp_path / "c.yaml", f"admin: {{listen: '{api.url.removeprefix('http://')}'}}")
+    line = "export OPENAI_BASE_URL=http://127.0.0.1:8787/mine\n"
+    assert run("env", "openai-sdk", "--upstream", "mine", "--config", file).stdout == line
+    assert run("env", "openai-sdk", "--upstream", "mine", "--admin", api.url).stdout == line
+
+
+def test_env_suggests_the_upstream_that_was_meant(run: Run, tmp_path: Path) -> None:
+    file = write(tmp_path / "c.yaml", 'admin: {listen: "off"}')
+    result = run("env", "codex", "--upstream", "opnai", "--config", file)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith('slotgate: there is no upstream opnai; did you mean "openai"? --upstream NAME: ')
+
+
 def test_env_refuses_what_would_not_work(run: Run, tmp_path: Path) -> None:
-    alone = write(tmp_path / "alone.yaml", "presets: false\nupstreams: {mine: {url: 'http://x'}}")
+    alone = write(
+        tmp_path / "alone.yaml", "admin: {listen: 'off'}\npresets: false\nupstreams: {mine: {url: 'http://x'}}"
+    )
     unix = write(tmp_path / "unix.yaml", "listen: unix:/run/s.sock")
     assert run("env", "codex", "--config", alone).exit_code == 1
     assert "mine" in run("env", "codex", "--config", alone).stderr
     assert run("env", "codex", "--config", unix).exit_code == 1
     assert run("env", "codex", "--workspace", "").exit_code == 2
     assert run("env", "codex", "--workspace", "x" * 129).exit_code == 2
+    assert run("env", "codex", "--workspace", "x\n").exit_code == 2
     assert run("env", "notepad").exit_code == 2
     assert run("env", "codex", "--config", str(tmp_path / "none")).exit_code == 78

@@ -12,6 +12,7 @@ def test_the_greeting_has_both_addresses_and_a_line_for_each_common_tool() -> No
     for title in ("Claude Code", "Codex", "opencode", "Gemini CLI", "aider", "OpenAI SDK"):
         assert f"\n  {title} " in text
     assert "export ANTHROPIC_BASE_URL=http://127.0.0.1:8787/anthropic\n" in text
+    assert "/gemini   # slotgate env gemini-cli says what else\n" in text
     assert 'openai_base_url = "http://127.0.0.1:8787/openai/v1"   # in ~/.codex/config.toml' in text
 
 

@@ -1,0 +1,54 @@
+# Which provider a person means: its id, or the name of an upstream of it.
+#
+# Rule 1: the running proxy's configuration decides.
+# Rule 2: another id is taken as it is, since a limit may be set before its upstream exists, but not without a word.
+# Rule 3: a word that is nearly one of the known names is a slip: nothing is set for it, since that would stay for ever.
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from proxy.cli.admin import Admin
+from proxy.cli.failure import Failure
+from proxy.config.report import nearest
+
+_LIKE_A_HOST = re.compile("[.:]")  # what a provider is called that has no upstream yet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """The provider's id. `doubt` says for people what speaks against it, "" if nothing does; a `slip` is surely
+    wrong."""
+
+    provider_id: str
+    doubt: str = ""
+    slip: bool = False
+
+    def refuse_slip(self) -> None:
+        """Failure if it is one."""
+        if self.slip:
+            raise Failure("unknown_provider", self.doubt)
+
+    @contextmanager
+    def known(self) -> Iterator[None]:
+        """Within it the proxy's refusal of an unknown provider is told in our words, with the names that people use."""
+        try:
+            yield
+        except Failure as failure:
+            if failure.code == "unknown_provider" and self.doubt:
+                raise Failure(failure.code, self.doubt, status=failure.status) from None
+            raise
+
+
+def named(admin: Admin, name: str) -> Named:
+    """What `name` stands for at this proxy."""
+    upstreams = admin.get("config")["upstreams"]
+    providers = [str(upstream["provider"]) for upstream in upstreams.values()]
+    if name in providers:
+        return Named(provider_id=name)
+    if name in upstreams:
+        return Named(provider_id=str(upstreams[name]["provider"]))
+    near = nearest(name.lower(), [*upstreams, *providers])
+    doubt = f"no upstream uses a provider {name}; {near}upstreams: {', '.join(upstreams)}"
+    return Named(provider_id=name, doubt=doubt, slip=bool(near) and not _LIKE_A_HOST.search(name))
