@@ -50,7 +50,7 @@ class Admin:
         if body is not None:
             headers["Content-Type"] = "application/json"
         try:
-            status, content = self._exchange(
+            response, content = self._exchange(
                 method, target, headers, None if body is None else json.dumps(body).encode()
             )
         except (ConnectionRefusedError, FileNotFoundError):
@@ -59,14 +59,19 @@ class Admin:
             raise Failure("no_answer", f"the proxy at {self} does not answer") from None
         except (OSError, http.client.HTTPException) as error:
             raise Failure("unreachable", f"the proxy cannot be reached at {self}: {_why(error)}") from None
-        return self._read(status, content)
+        if response.getheader("X-Slotgate-Error") is not None:
+            words = f"clients connect at {self}; the admin API is elsewhere, by default at http://127.0.0.1:8788"
+            raise Failure("not_admin", words)
+        return self._read(response.status, content)
 
-    def _exchange(self, method: str, target: str, headers: dict[str, str], body: bytes | None) -> tuple[int, bytes]:
+    def _exchange(
+        self, method: str, target: str, headers: dict[str, str], body: bytes | None
+    ) -> tuple[http.client.HTTPResponse, bytes]:
         connection = self._connection()
         try:
             connection.request(method, target, body, headers)
             response = connection.getresponse()
-            return response.status, response.read(_MOST)
+            return response, response.read(_MOST)
         finally:
             connection.close()
 

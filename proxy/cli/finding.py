@@ -59,7 +59,8 @@ def _place(named: str) -> BaseUrl | Path:
     try:
         return parse_url(named) if "://" in named else _reached(parse_address(named))
     except ValueError as error:
-        raise click.BadParameter(f"{named!r} is no address of an admin API: {error}", param_hint="--admin") from None
+        words = f"{named!r} is no address like http://host:port, host:port or unix:/path: {error}"
+        raise click.BadParameter(words, param_hint="--admin") from None
 
 
 def _reached(address: Address) -> BaseUrl | Path:

@@ -31,10 +31,11 @@ class Asked:
 
 @dataclass
 class Api:
-    """`answers` by "METHOD /path": status and JSON (None: no body), or bytes."""
+    """`answers` by "METHOD /path": status and JSON (None: no body), or bytes. `headers` stand in each of them."""
 
     url: str
     answers: dict[str, tuple[int, Any]] = field(default_factory=lambda: {"GET /config": (200, CONFIG)})
+    headers: dict[str, str] = field(default_factory=dict)
     asked: list[Asked] = field(default_factory=list)
 
     @property
@@ -53,6 +54,8 @@ def handler(api: Callable[[], Api]) -> type[BaseHTTPRequestHandler]:
             content = answer if isinstance(answer, bytes) else b"" if answer is None else json.dumps(answer).encode()
             self.send_response(status)
             self.send_header("Content-Length", str(len(content)))
+            for name, value in api().headers.items():
+                self.send_header(name, value)
             self.end_headers()
             self.wfile.write(content)
 

@@ -152,6 +152,20 @@ def test_something_else_at_the_address_is_not_taken_for_the_proxy(
     assert "is not slotgate's admin API" in result.stderr
 
 
+def test_the_address_for_clients_is_not_taken_for_the_admin_api(api: Api, run: Run) -> None:
+    error = {"type": "not_found_error", "code": "unknown_upstream", "message": "slotgate: the path's first part …"}
+    api.headers = {"X-Slotgate-Error": "unknown_upstream"}
+    api.answers["GET /status"] = (404, {"type": "error", "error": error})
+    result = run("status", "--admin", api.url)
+    words = f"clients connect at {api.url}; the admin API is elsewhere, by default at http://127.0.0.1:8788"
+    assert (result.exit_code, result.stderr) == (1, f"slotgate: {words}\n")
+
+
+def test_a_wrong_address_is_told_with_every_form_that_one_may_have(run: Run) -> None:
+    told = run("status", "--admin", "ftp://x").stderr
+    assert "'ftp://x' is no address like http://host:port, host:port or unix:/path: " in told
+
+
 @pytest.mark.parametrize("address", ["ftp://x", "x", "http://u:p@x", "unix:relative", "http://x:99999", ":8788"])
 def test_an_address_that_cannot_be_is_wrong_usage(run: Run, address: str) -> None:
     assert run("status", "--admin", address).exit_code == 2

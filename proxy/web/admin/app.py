@@ -5,6 +5,7 @@
 # Rule 3: when the server shuts down, the readers of events end at once: nothing else runs long.
 
 import re
+from collections.abc import Sequence
 from functools import partial
 
 from aiohttp import web
@@ -77,7 +78,7 @@ def _answer(runtime: Runtime) -> Middleware:
         except CallError as error:
             return refusal(error)
         except web.HTTPException as error:
-            return refusal(_from_framework(error))
+            return refusal(_from_framework(error, runtime.listening))
         except web.RequestPayloadError:
             return refusal(CallError(400, "bad_request", "the body is cut off or badly encoded"))
         except Exception:  # the top handler
@@ -89,9 +90,10 @@ def _answer(runtime: Runtime) -> Middleware:
     return answer
 
 
-def _from_framework(error: web.HTTPException) -> CallError:
+def _from_framework(error: web.HTTPException, clients: Sequence[str]) -> CallError:
+    elsewhere = f"; clients connect to {', '.join(clients)}" if clients else ""
     words = {
-        404: "there is no such path; /openapi.json has them all",
+        404: f"the admin API has no such path; /openapi.json has them all{elsewhere}",
         405: f"allowed here: {error.headers.get('Allow')}",
         413: f"a body may have {BODY_MAX} bytes",
     }

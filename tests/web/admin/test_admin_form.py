@@ -205,6 +205,11 @@ async def test_wrong_method_is_405_with_allow(rig: Rig, path: str, allowed: set[
         assert reply.headers["Allow"] in reply.message
 
 
+async def test_client_that_asks_the_admin_api_is_told_where_clients_connect(rig: Rig) -> None:
+    reply = await rig.call("POST", "/anthropic/v1/messages", {})
+    assert reply.json["error"]["message"].endswith("; clients connect to 127.0.0.1:8787")
+
+
 @pytest.mark.parametrize(
     "path",
     [
