@@ -24,7 +24,7 @@ help:
 	@echo 'make clean   remove what was made'
 
 serve: $(VENV)/installed
-	exec $(BIN)/slotgate serve $(ARGS)
+	@exec $(BIN)/slotgate serve $(ARGS)
 
 test: $(VENV)/developing system-packages
 	$(BIN)/python -m pytest $(ARGS)
@@ -46,11 +46,13 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/installed: $(BIN)/python pyproject.toml constraints.txt $(SOURCES)
-	$(PIP) install --constraint constraints.txt .
+	@echo 'Installing into $(VENV); the first time this takes a minute'
+	@$(PIP) install --constraint constraints.txt .
 	@touch $@
 
 $(VENV)/developing: $(BIN)/python pyproject.toml constraints.txt
-	$(PIP) install --constraint constraints.txt --editable '.[dev]'
+	@echo 'Installing what the tests need into $(VENV); the first time this takes a minute'
+	@$(PIP) install --constraint constraints.txt --editable '.[dev]'
 	@touch $@ $(VENV)/installed
 
 # What tests use beside Python, where we may install it: without it those tests are skipped.
