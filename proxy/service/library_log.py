@@ -5,6 +5,8 @@
 
 from logging import ERROR, WARNING, Handler, LogRecord
 
+from aiohttp.http_exceptions import HttpProcessingError
+
 from proxy.service.log import Log
 
 
@@ -16,7 +18,9 @@ class LibraryLog(Handler):
         self._log = log
 
     def emit(self, record: LogRecord) -> None:
-        """One line, at warning or error."""
-        say = self._log.error if record.levelno >= ERROR else self._log.warning
+        """One line, at warning or error; at debug what a peer sent that is no HTTP, since anybody can send it."""
         error = record.exc_info[1] if record.exc_info else None
+        say = self._log.error if record.levelno >= ERROR else self._log.warning
+        if isinstance(error, HttpProcessingError):
+            say = self._log.debug
         say("library.logged", logger=record.name, words=str(record.msg).partition("\n")[0], exc_info=error)

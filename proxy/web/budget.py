@@ -4,6 +4,8 @@ from types import TracebackType
 
 from proxy.errors import OwnAnswer
 
+FRAMED_MAX = 8  # a chunk of one byte takes six; more framing than that is not meant well
+
 
 class BodyBudget:
     """All bodies that are being read or wait, together."""
@@ -14,19 +16,20 @@ class BodyBudget:
     def __repr__(self) -> str:
         return f"<BodyBudget {self.used} bytes>"
 
-    def share(self, *, limit: int, budget: int) -> "Share":
-        """One request's part; give it back by leaving the `with`, or earlier by `close`."""
-        return Share(self, limit, budget)
+    def share(self, provider_id: str, *, limit: int, budget: int) -> "Share":
+        """The part of one request for a provider; give it back by leaving the `with`, or earlier by `close`."""
+        return Share(self, provider_id, limit, budget)
 
 
 class Share:
     """What one request's body takes."""
 
-    __slots__ = ("_budget", "_limit", "_of", "used")
+    __slots__ = ("_budget", "_limit", "_of", "_provider_id", "used")
 
-    def __init__(self, of: BodyBudget, limit: int, budget: int) -> None:
+    def __init__(self, of: BodyBudget, provider_id: str, limit: int, budget: int) -> None:
         self.used = 0
         self._of = of
+        self._provider_id = provider_id
         self._limit = limit
         self._budget = budget
 
@@ -35,16 +38,18 @@ class Share:
         if length > self._limit:
             raise self._too_large()
 
-    def add(self, size: int) -> None:
-        """More of the body has arrived. OwnAnswer `body_too_large` or `body_budget`."""
+    def add(self, size: int, payload: int) -> None:
+        """More of the body has arrived: `size` bytes, framing included, after which it has `payload` bytes without.
+        OwnAnswer `body_too_large` or `body_budget`."""
         self.used += size
         self._of.used += size
-        if self.used > self._limit:
+        if payload > self._limit or self.used > FRAMED_MAX * self._limit:
             raise self._too_large()
         if self._of.used > self._budget:
             raise OwnAnswer(
                 "body_budget",
-                f"waiting request bodies already fill the memory kept for them ({self._budget} bytes)",
+                f"provider {self._provider_id}: waiting request bodies fill the memory that is kept for them"
+                f" ({self._budget} bytes)",
                 retry_after_s=5,
             )
 
@@ -62,4 +67,7 @@ class Share:
         self.close()
 
     def _too_large(self) -> OwnAnswer:
-        return OwnAnswer("body_too_large", f"the request's body is larger than queue.body_limit ({self._limit} bytes)")
+        return OwnAnswer(
+            "body_too_large",
+            f"provider {self._provider_id}: the request's body is larger than queue.body_limit ({self._limit} bytes)",
+        )

@@ -60,14 +60,14 @@ class Forwarder:
             self._runtime.telemetry.request_ended(record)
 
     async def _serve(self, request: Request, record: RequestRecord) -> None:
-        if self.draining:
-            raise OwnAnswer("draining", "the proxy is shutting down", retry_after_s=2)
         view, head = self._current_view(), request.head
         if head.method == b"CONNECT":  # also with a path: nobody here makes a tunnel of its answer
             raise OwnAnswer("unsupported", "this proxy opens no tunnels to other hosts")
         route = view.router.match(head.target, head.get(b"host"))
         record.path, upstream = route.path, route.upstream
         record.upstream, record.provider_id = upstream.name, upstream.provider_id
+        if self.draining:
+            raise self._runtime.admission(upstream.provider_id).refusal("draining")
         upgrade = _wants_websocket(request)
         if upgrade:
             _check_websocket(request, upstream)
@@ -75,7 +75,7 @@ class Forwarder:
         if upgrade or counted(upstream, record.method, route.path):
             record.counted = True
             queue = view.settings.queue
-            with self._budget.share(limit=queue.body_limit, budget=queue.body_budget) as share:
+            with self._budget.share(upstream.provider_id, limit=queue.body_limit, budget=queue.body_budget) as share:
                 await Turn(self._runtime, view, request, route, message, record, upgrade=upgrade).run(share)
         else:
             passage = Passage(request, message, view.pool(upstream), Flow(), self._runtime.clock, tunnel_idle_s=None)

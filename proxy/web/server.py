@@ -176,7 +176,7 @@ class Process:
         for admission in runtime.admissions.values():
             admission.apply(admission.scheduler.drop_all("draining"))
         if not self._cutting.is_set():
-            await asyncio.sleep(0)  # the refused tasks write their answers
+            await asyncio.sleep(POLL_S)  # the refused tasks write their answers
             await self._flushed_within(LAST_WORDS_S)
         running = len(clients.serving())
         clients.cut_all()

@@ -56,7 +56,8 @@ class Turn:
         """Read, queue, send. OwnAnswer if the client is to be told no."""
         share.check_length(self._request.length)
         self._admission.check_room()
-        await self._request.read_body(share.add)
+        request = self._request
+        await request.read_body(lambda size: share.add(size, request.body.payload))
         identity = self._identify()
         clock, turns = self._runtime.clock, self._runtime.turns
         opened = turns.begin(

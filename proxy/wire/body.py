@@ -16,9 +16,12 @@ _CHUNK_LINE_MAX = 4096  # size and extensions
 
 
 class Body(Protocol):
-    """One message's body."""
+    """One message's body; `payload` counts what arrived of it without its framing."""
 
     done: bool
+
+    @property
+    def payload(self) -> int: ...
 
     def feed(self, data: bytes) -> int:
         """How many of `data`'s first bytes belong to this body; `done` once its end was among them."""
@@ -37,11 +40,15 @@ def body_of(length: int) -> Body:
 class Counted:
     """A body of a known number of bytes."""
 
-    __slots__ = ("done", "left")
+    __slots__ = ("_length", "done", "left")
 
     def __init__(self, length: int) -> None:
-        self.left = length
+        self._length = self.left = length
         self.done = length == 0
+
+    @property
+    def payload(self) -> int:
+        return self._length - self.left
 
     def feed(self, data: bytes) -> int:
         used = min(len(data), self.left)
@@ -53,22 +60,25 @@ class Counted:
 class UntilClose:
     """A body that ends with its connection; `done` is never set by bytes."""
 
-    __slots__ = ("done",)
+    __slots__ = ("done", "payload")
 
     def __init__(self) -> None:
         self.done = False
+        self.payload = 0
 
     def feed(self, data: bytes) -> int:
+        self.payload += len(data)
         return len(data)
 
 
 class Chunked:
     """A chunked body. With `decoded` set to a list, the payload is collected there as well."""
 
-    __slots__ = ("_left", "_line", "_trailers", "decoded", "done")
+    __slots__ = ("_left", "_line", "_trailers", "decoded", "done", "payload")
 
     def __init__(self, decoded: list[bytes] | None = None) -> None:
         self.done = False
+        self.payload = 0
         self.decoded = decoded
         self._left = 0  # of the present chunk, its closing CRLF included
         self._line = b""  # the beginning of a line whose end has not arrived
@@ -82,6 +92,7 @@ class Chunked:
                 if self.decoded is not None:
                     self.decoded.append(data[position : position + taken])
                 self._left -= taken
+                self.payload += taken
                 position += taken
             elif self._left:
                 if data[position] != (13 if self._left == 2 else 10):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp.http_exceptions import BadStatusLine
 
 from proxy.config.settings import Log as LogSettings
 from proxy.errors import StoreError
@@ -201,6 +202,16 @@ def test_a_librarys_line_is_told_without_what_it_quotes(log: Log, said: Said) ->
     assert error["exception"].startswith("ValueError\n")
     assert (warning["level"], warning["words"]) == ("warning", "first line")
     assert SECRET not in json.dumps([error, warning])
+
+
+def test_what_a_peer_sent_that_is_no_http_is_no_error_of_ours(log: Log, said: Said) -> None:
+    """Any port scanner would fill the log."""
+    logger = logging.Logger("aiohttp.server")
+    logger.addHandler(LibraryLog(log))
+    logger.error("Error handling request from %s", SECRET, exc_info=raised(BadStatusLine(SECRET)))
+    logger.error("something else")
+    (line,) = said()
+    assert line["words"] == "something else"
 
 
 def test_a_task_that_nobody_awaited_is_told_without_its_words(
