@@ -28,7 +28,8 @@ def _interval_s(runtime: Runtime) -> float:
 
 
 async def watch_config(runtime: Runtime) -> None:
-    """Reload when the file has changed, for ever. A file with errors is tried again when it changes again."""
+    """Reload when the file has changed, for ever. A file with errors is tried again when it changes again, one that cannot be
+    read until it can."""
     path = runtime.settings.source
     if path is None:
         return
@@ -41,8 +42,9 @@ async def watch_config(runtime: Runtime) -> None:
         seen = stamp
         try:
             await runtime.reload()
-        except ConfigErrors:
-            continue  # reported by the runtime; the old configuration stays in force
+        except ConfigErrors as error:  # reported by the runtime; the old configuration stays in force
+            if any(problem.line is None and problem.file == str(path) for problem in error.problems):
+                seen = None  # it could not even be read (no descriptor free, a disk that stumbled): try again
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:
