@@ -28,8 +28,8 @@ def _interval_s(runtime: Runtime) -> float:
 
 
 async def watch_config(runtime: Runtime) -> None:
-    """Reload when the file has changed, for ever. A file with errors is tried again when it changes again, one that cannot be
-    read until it can."""
+    """Reload when the file has changed, for ever. A file with errors is tried again when it changes again, one that
+    cannot be read until it can."""
     path = runtime.settings.source
     if path is None:
         return
