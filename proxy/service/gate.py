@@ -12,6 +12,7 @@ from typing import NamedTuple
 import aiohttp
 
 from proxy.config import BaseUrl, Usage
+from proxy.wire.dial import proxy_authorization
 
 BODY_MAX = 1024 * 1024  # spec §8
 CREDENTIALS = frozenset({b"authorization", b"x-api-key"})  # request headers a poll may carry on
@@ -41,13 +42,17 @@ class UsageClient:
                 cookie_jar=aiohttp.DummyCookieJar(),
                 skip_auto_headers=_ADDED_BY_LIBRARY,
             )
+        headers = dict(usage.headers or credentials)
+        for_proxy = _proxy_headers(proxy)
+        if not usage.url.startswith("https:"):  # spoken to the proxy itself, not through a tunnel that it makes
+            headers.update(for_proxy)
         asking = self._session.get(
             usage.url,
-            headers=dict(usage.headers or credentials),
+            headers=headers,
             allow_redirects=False,
             ssl=tls or True,
             proxy=None if proxy is None else str(proxy),
-            proxy_auth=_proxy_auth(proxy),
+            proxy_headers=for_proxy,
         )
         try:
             async with asyncio.timeout(usage.timeout_s), asking as answer:
@@ -68,11 +73,9 @@ class UsageClient:
             await self._session.close()
 
 
-def _proxy_auth(proxy: BaseUrl | None) -> aiohttp.BasicAuth | None:
-    if proxy is None or proxy.userinfo is None:
-        return None
-    user, _, password = proxy.userinfo.partition(":")
-    return aiohttp.BasicAuth(user, password)
+def _proxy_headers(proxy: BaseUrl | None) -> dict[str, str]:
+    authorization = None if proxy is None else proxy_authorization(proxy)
+    return {} if authorization is None else {"Proxy-Authorization": authorization.decode()}
 
 
 def read_count(body: bytes, field: str) -> Reading:

@@ -10,6 +10,7 @@ from rawsides.peer import Peer
 from rawsides.upstream import Upstream
 
 from proxy.config import Usage
+from proxy.config.url import parse_proxy
 from proxy.service.gate import BODY_MAX, Reading, UsageClient
 
 KEY = "Bearer very-secret"
@@ -213,3 +214,36 @@ async def test_value_that_no_header_may_have_is_no_information(ask):
     observed, error = await ask(credentials={"authorization": "a\nb"})
     assert observed is None
     assert error is not None
+
+
+BY_PASSWORD = b"\r\nProxy-Authorization: Basic dXNlcjpwYTpzcw==\r\n"  # user, pa:ss
+
+
+@pytest.mark.parametrize(("userinfo", "authorized"), [("", False), ("user:pa%3Ass@", True)])
+async def test_poll_is_told_to_the_upstreams_proxy(provider, client, userinfo, authorized):
+    proxy = parse_proxy(f"http://{userinfo}{provider.authority}")
+    usage = Usage(url="http://api.test/v1/usage", field="usage.n", timeout_s=5.0)
+    asking = asyncio.create_task(client.ask(usage, {"authorization": KEY}, tls=None, proxy=proxy))
+    link = await provider.link()
+    head = await link.head()
+    assert head.startswith(b"GET http://api.test/v1/usage HTTP/1.1\r\n")
+    assert (BY_PASSWORD in head) is authorized
+    assert head.count(b"roxy-") == authorized
+    await link.send(GOOD)
+    assert await asking == Reading(3, None)
+
+
+@pytest.mark.parametrize(("userinfo", "authorized"), [("", False), ("user:pa%3Ass@", True)])
+async def test_poll_over_tls_goes_through_a_tunnel_which_sees_no_key(provider, client, userinfo, authorized):
+    proxy = parse_proxy(f"http://{userinfo}{provider.authority}")
+    usage = Usage(url="https://api.test/v1/usage", field="usage.n", timeout_s=5.0)
+    asking = asyncio.create_task(client.ask(usage, {"authorization": KEY}, tls=None, proxy=proxy))
+    link = await provider.link()
+    head = await link.head()
+    assert head.startswith(b"CONNECT api.test:443 HTTP/1.1\r\n")
+    assert (BY_PASSWORD in head) is authorized
+    assert KEY.encode() not in head
+    await link.send(begun(status="403 Forbidden"))
+    link.close()
+    observed, error = await asking
+    assert (observed, error) == (None, "ClientHttpProxyError")
