@@ -4,6 +4,7 @@
 # Rule 2: another id is taken as it is, since a limit may be set before its upstream exists, but not without a word.
 # Rule 3: a word that is nearly one of the known names is a slip: nothing is set for it, since that would stay for ever.
 
+import difflib
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,8 +12,8 @@ from dataclasses import dataclass
 
 from proxy.cli.admin import Admin
 from proxy.cli.failure import Failure
-from proxy.config.report import nearest
 
+_NEARLY = 0.8  # of 1 in difflib's measure: one wrong or swapped letter in a word of five
 _LIKE_A_HOST = re.compile("[.:]")  # what a provider is called that has no upstream yet
 
 
@@ -49,6 +50,7 @@ def named(admin: Admin, name: str) -> Named:
         return Named(provider_id=name)
     if name in upstreams:
         return Named(provider_id=str(upstreams[name]["provider"]))
-    near = nearest(name.lower(), [*upstreams, *providers])
-    doubt = f"no upstream uses a provider {name}; {near}upstreams: {', '.join(upstreams)}"
+    near = difflib.get_close_matches(name.lower(), [*upstreams, *providers], n=1, cutoff=_NEARLY)
+    question = f'did you mean "{near[0]}"? ' if near else ""
+    doubt = f"no upstream uses a provider {name}; {question}upstreams: {', '.join(upstreams)}"
     return Named(provider_id=name, doubt=doubt, slip=bool(near) and not _LIKE_A_HOST.search(name))

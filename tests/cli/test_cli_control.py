@@ -99,6 +99,8 @@ def test_a_provider_is_known_by_its_id_too(api: Api, run: Run) -> None:
 
 def test_an_unknown_provider_gets_its_limit_but_not_without_a_word(api: Api, run: Run) -> None:
     api.answers["PUT /concurrency/limits/a%2Fb%20c"] = (200, {"providerId": "a/b c", "limit": 1})
+    api.answers["PUT /concurrency/limits/lock"] = (200, {"providerId": "lock", "limit": 1})
+    assert run("limit", "lock", "1", "--admin", api.url).exit_code == 0
     result = run("limit", "a/b c", "1", "--admin", api.url)
     assert result.exit_code == 0
     assert result.stderr == "slotgate: no upstream uses a provider a/b c; upstreams: umans, local\n"
