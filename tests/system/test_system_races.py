@@ -108,7 +108,7 @@ async def test_grant_time_out_and_leaving_fall_together(start: Starter) -> None:
     rig = await start({"up": {"limit": 1, "cooldown": "0s"}}, queue={"max_wait": "500ms"})
     rig.up.limit = 1
     chance = random.Random(5)
-    for _ in range(12):
+    for _ in range(8):
         await rig.ask("a")
         a = await until_named(rig, "a")
         loop = asyncio.get_running_loop()

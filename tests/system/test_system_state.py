@@ -62,7 +62,7 @@ async def test_no_acknowledged_write_is_lost_to_a_kill(start: Starter) -> None:
     """STA-01: SIGKILL at a random moment of a run of writes; the next start knows the last acknowledged one."""
     rig = await start({"up": {"limit": 1}})
     chance = random.Random(7)
-    for _ in range(4):
+    for _ in range(3):
         acknowledged = sent = 0
 
         async def write() -> None:

@@ -245,6 +245,6 @@ async def a_rig(
         yield rig
     finally:
         rig.leave()
-        await proxy.stop()
+        await proxy.discard()
         for fake in fakes.values():
             await fake.stop()
