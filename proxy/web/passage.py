@@ -108,8 +108,6 @@ class Passage:
         self.meter.phase = Phase.WAITING
         request.on_gone = self._client_left
         request.on_writable = lambda ready: connection.resume() if ready else connection.pause()
-        if not request.connection.writable:  # it has not yet taken the answer before this one
-            connection.pause()
         return exchange
 
     async def _end(self, exchange: Exchange) -> None:

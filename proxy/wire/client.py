@@ -5,7 +5,8 @@
 # Rule 2: FIN counts as leaving, like RST: clients that give up close, and TCP cannot tell that from a half-close.
 # Rule 3: the end of an answer is written by whoever knows that it is whole. A connection whose answer is not whole is
 #         cut, by RST where the framing could not show it.
-# Rule 4: the connection is used again only if both the answer and the request were whole.
+# Rule 4: the connection is used again only if both the answer and the request were whole, and when the client has taken
+#         the answer: what it is sent is bounded over all its requests.
 
 import asyncio
 import contextlib
@@ -249,9 +250,11 @@ class ClientConnection(asyncio.Protocol):
             self._tunnel(data)
         elif self._drained is not None:
             self._drain(data)
-        elif request is None:
+        elif request is None and self.writable:
             self._buffer += data
             self._read_head()
+        elif request is None:
+            self._keep_for_later(data)
         elif request.failure is not None:
             return  # what follows a broken body means nothing
         elif not request.complete:
@@ -339,7 +342,10 @@ class ClientConnection(asyncio.Protocol):
 
     def _set_writable(self, ready: bool) -> None:
         self.writable = ready
-        if self.request is not None and self.request.on_writable is not None:
+        if self.request is None:
+            if ready and self._drained is None:
+                self._go_on()
+        elif self.request.on_writable is not None:
             self.request.on_writable(ready)
 
     def _hung_up(self) -> None:
@@ -426,6 +432,11 @@ class ClientConnection(asyncio.Protocol):
             self._close()
         else:
             self.idle_since = self._loop.time()
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Take the next request, once the client has taken the last answer."""
+        if self.writable and not self._ended:
             self._unpause()
             if self._buffer:
                 self._read_head()

@@ -12,11 +12,13 @@ KERNEL = 20 * MIB  # more than two sockets on the loopback take by themselves
 KEPT = MIB  # what we may keep: a high-water mark of 64 KiB and what one read brings, with room
 
 
-async def push(peer, size: int) -> int:
-    """Send `size` bytes as far as they are taken: how many were before nothing moved for many turns of the loop."""
-    sent, idle, piece = 0, 0, b"x" * 65536
+async def push(peer, size: int, data: bytes = b"x" * 65536) -> int:
+    """Send `size` bytes, of `data` again and again, as far as they are taken: how many were before nothing moved for
+    many turns of the loop."""
+    sent, idle = 0, 0
     while sent < size and idle < 30:
-        taken = peer.send_what_fits(piece[: size - sent])
+        at = sent % len(data)
+        taken = peer.send_what_fits(data[at : at + min(65536, size - sent)])
         sent += taken
         idle = 0 if taken else idle + 1
         await asyncio.sleep(0 if taken else 0.001)
@@ -68,22 +70,53 @@ async def test_slow_client_holds_up_the_upstream(rig):
     assert (record.outcome, record.bytes) == ("completed", PLENTY)
 
 
-async def test_slow_client_holds_up_the_answer_to_its_next_request_too(rig):
-    """The first answer has left the upstream, but not us, when the second begins."""
+async def test_next_request_of_a_slow_client_begins_when_it_has_taken_the_answer(rig):
+    """The first answer has left the upstream, but not us, when the second could begin."""
     client, link = await rig.ask(get("/up/1") + get("/up/2"), receive_buffer=4096)
     await link.head()
     (connection,) = rig.listener.connections
     narrow(connection)
     await link.send(answer(b"x" * IN_ONE_SEGMENT))
-    await link.head()
-    assert not connection.writable
-    await link.send(begun(f"Content-Length: {PLENTY}"))
-    sent = await push(link, PLENTY)
-    assert sent < KERNEL
-    assert connection.unsent() < KEPT
+    await rig.record()
+    assert connection.unsent() > 0
+    other = await rig.client()
+    await other.send(get("/up/other"))
+    assert (await link.head()).startswith(b"GET /other ")
     assert await client.head() == begun(f"Content-Length: {IN_ONE_SEGMENT}")
     assert await client.exactly(IN_ONE_SEGMENT) == b"x" * IN_ONE_SEGMENT
-    assert await client.head() == begun(f"Content-Length: {PLENTY}")
+    second = await rig.upstream.link()
+    assert (await second.head()).startswith(b"GET /2 ")
+    await second.send(answer(b"second"))
+    assert await client.exactly(len(answer(b"second"))) == answer(b"second")
+
+
+async def test_nothing_begins_on_a_connection_that_only_has_to_deliver_its_last_answer(rig):
+    client, link = await rig.ask(get("/up/1", "Connection: close") + get("/up/2"), receive_buffer=4096)
+    await link.head()
+    (connection,) = rig.listener.connections
+    narrow(connection)
+    await link.send(answer(b"x" * IN_ONE_SEGMENT))
+    await rig.record()
+    assert connection.unsent() > 0
+    assert await client.head() == begun(f"Content-Length: {IN_ONE_SEGMENT}", "Connection: close")
+    assert await client.end() == (b"x" * IN_ONE_SEGMENT, "fin")
+    await rig.at_rest()
+    assert len(rig.records) == 1
+    assert link.unheard() == 0
+
+
+async def test_our_own_answers_to_a_client_that_does_not_read_are_bounded(rig):
+    client = await rig.client(receive_buffer=4096)
+    await client.send(get("/nowhere/"))
+    first = await client.head() + await client.until(b"}}")
+    (connection,) = rig.listener.connections
+    narrow(connection)
+    sent = await push(client, PLENTY, get("/nowhere/") * 1000)
+    assert sent < KERNEL
+    assert connection.unsent() < KEPT
+    assert len(connection._buffer) < KEPT
+    for _ in range(1000):
+        assert await client.exactly(len(first)) == first
 
 
 async def test_connection_whose_client_was_slow_serves_the_next_one(rig):
