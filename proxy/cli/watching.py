@@ -27,6 +27,8 @@ def status(admin: Admin, output: Output, everything: bool) -> None:
         output.table(_COLUMNS, [_row(entry, now_ms) for entry in shown])
     if idle := len(entries) - len(shown):
         output.say(f"{idle} without a limit and idle (--all shows them)")
+    if all(entry["limit"] is None for entry in entries):
+        output.say("no provider has a limit, so nothing waits; set one: slotgate limit PROVIDER N")
     for entry in shown:
         if entry.get("notice"):
             output.say(f"{entry['providerId']}: {entry['notice']}")

@@ -82,6 +82,14 @@ def test_status_has_a_row_for_an_unlimited_provider_at_work_too(api: Api, run: R
     assert run("status", "--admin", api.url).stdout.count("\nidle ") == 3
 
 
+def test_status_says_that_nothing_waits_where_nothing_has_a_limit(api: Api, run: Run) -> None:
+    words = "no provider has a limit, so nothing waits; set one: slotgate limit PROVIDER N\n"
+    with_status(api, IDLE)
+    assert run("status", "--admin", api.url).stdout.endswith(words)
+    with_status(api, IDLE, ENTRY)
+    assert words not in run("status", "--admin", api.url).stdout
+
+
 def test_status_shows_pause_reduction_and_notice(api: Api, run: Run) -> None:
     reduced = {"autoReduced": True, "autoReducedFrom": 4, "notice": "restore manually when ready."}
     with_status(api, {**ENTRY, **reduced, "paused": True, "pausedUntil": 1})
