@@ -4,8 +4,9 @@ import asyncio
 import socket
 from collections.abc import Callable
 
-from proxy.wire.client import IDLE_S, ClientConnection, Request, Serve
+from proxy.wire.client import IDLE_S, ClientConnection, Serve
 from proxy.wire.hangup import Hangups
+from proxy.wire.request import Request
 
 SWEEP_S = 10.0  # how often idle connections are looked for
 

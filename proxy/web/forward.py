@@ -16,9 +16,9 @@ from proxy.web.passage import Flow, Passage
 from proxy.web.routing import Route
 from proxy.web.turn import Turn
 from proxy.web.view import View
-from proxy.wire.client import Request
 from proxy.wire.dial import proxy_authorization
 from proxy.wire.head import connection_options, request_bytes
+from proxy.wire.request import Request
 
 
 class Forwarder:

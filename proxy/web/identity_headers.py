@@ -84,7 +84,7 @@ def prompt_start(value: object, now_ms: int) -> int | Unreadable | None:
     """Epoch milliseconds, at most `now_ms`, of a number (ms or s), its text, or ISO 8601 (without an offset: UTC)."""
     ms = _epoch_ms(value)
     if isinstance(ms, int):
-        return min(ms, now_ms) if ms >= 0 else BAD
+        return min(ms, now_ms) if ms > 0 else BAD
     return ms
 
 

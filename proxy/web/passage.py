@@ -11,9 +11,9 @@ from collections.abc import Callable
 from proxy.core.model import Phase, Slot
 from proxy.errors import StaleConnection, WireError
 from proxy.service.clock import Clock
-from proxy.wire.client import Request
 from proxy.wire.exchange import Exchange, Sink
 from proxy.wire.relay import Meter, Relay
+from proxy.wire.request import Request
 from proxy.wire.upstream import Pool, UpstreamConnection
 
 LAST_WORDS_S = 1.0  # spec §6.3: how long the upstream's end is read after an early close

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Literal
 
-from proxy.wire.client import Request
+from proxy.wire.request import Request
 
 EVERY_S = 20.0  # a third of the shortest limit known, Gemini CLI's 60 s
 PROCESSING = b"HTTP/1.1 102 Processing\r\n\r\n"

@@ -21,8 +21,8 @@ from proxy.web.patience import Patience, needs_interim
 from proxy.web.routing import Route
 from proxy.web.view import View
 from proxy.wire.body import dechunked
-from proxy.wire.client import Request
 from proxy.wire.head import CHUNKED
+from proxy.wire.request import Request
 
 
 class Turn:

@@ -17,29 +17,19 @@ from typing import Any, Protocol, cast
 
 from proxy.errors import BadMessage, OwnAnswer
 from proxy.wire.answer import own_answer
-from proxy.wire.body import Body, body_of
+from proxy.wire.body import Body
 from proxy.wire.hangup import Hangups
-from proxy.wire.head import RequestHead, connection_options, find_end, parse_request, request_length
+from proxy.wire.head import find_end, parse_request, request_length
+from proxy.wire.keepalive import keep_alive
+from proxy.wire.request import Request
 
 PIPELINED_MAX = 64 * 1024  # bytes kept of what comes behind the request that is served
-UNTAKEN_MAX = 64 * 1024  # bytes kept of a streamed body that nobody takes yet
 DRAINED_MAX = 8 * 1024 * 1024  # of a refused request's body, so that the refusal can be read (spec §10)
 DRAIN_S = 30.0  # how long that may take
 IDLE_S = 120.0  # a kept-alive connection without a request; above what agents' own pools keep (4–90 s)
-CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER on, 0 s: close() sends RST
 
-Serve = Callable[["Request"], Coroutine[Any, Any, None]]
-
-
-def keep_alive(sock: Any) -> None:
-    """TCP keepalive (spec §9: idle 60 s, 4 probes of 15 s), so that a peer that vanished without FIN is noticed."""
-    if sock is None or sock.family not in (socket.AF_INET, socket.AF_INET6):
-        return
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4)):
-        if hasattr(socket, name):
-            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+Serve = Callable[[Request], Coroutine[Any, Any, None]]
 
 
 class Listener(Protocol):
@@ -50,168 +40,6 @@ class Listener(Protocol):
     serve: Serve
     connections: set["ClientConnection"]
     hangups: Hangups
-
-
-class Request:
-    """One request on its connection. `pieces` are the body's bytes as they came, framing included."""
-
-    __slots__ = (
-        "_expects",
-        "_paused_by",
-        "_waiter",
-        "answered",
-        "body",
-        "buffered",
-        "complete",
-        "connection",
-        "ends_by_closing",
-        "failure",
-        "gone",
-        "head",
-        "keep",
-        "length",
-        "on_gone",
-        "on_writable",
-        "pieces",
-        "received",
-        "sink",
-        "task",
-    )
-
-    def __init__(self, connection: "ClientConnection", head: RequestHead, length: int) -> None:
-        self.connection = connection
-        self.head = head
-        self.length = length
-        self.body: Body = body_of(length)
-        self.complete = self.body.done
-        self.pieces: list[bytes] = []
-        self.buffered = 0
-        self.received = 0
-        self.gone = False  # the client left
-        self.failure: OwnAnswer | None = None  # the body was not a body
-        self.answered = False  # the first byte of a final answer was written
-        self.ends_by_closing = False  # the end of the connection is the end of the answer
-        # RFC 9112 9.3; for HTTP/1.0 a connection is one request: its keep-alive was never reliable through proxies.
-        self.keep = head.minor == 1 and (
-            b"connection" not in head.names or b"close" not in connection_options(head.names, head.fields)
-        )
-        self.sink: Callable[[bytes], None] | None = None  # takes the body as it arrives, after `stream_to`
-        self.on_gone: Callable[[], None] | None = None  # else the task is cancelled
-        self.on_writable: Callable[[bool], None] | None = None
-        self.task: asyncio.Task[None] | None = None
-        self._waiter: asyncio.Future[None] | None = None
-        self._paused_by = False
-        expect = head.get(b"expect")
-        self._expects = head.minor == 1 and expect is not None and expect.lower() == b"100-continue"
-
-    def __repr__(self) -> str:
-        # Never the target: a query may hold a key.
-        return f"<Request {self.head.method.decode('latin-1')} {self.received} bytes{' gone' if self.gone else ''}>"
-
-    # --- the body ---
-
-    async def read_body(self, account: Callable[[int], None]) -> None:
-        """Wait until the whole body is in `pieces`. `account` hears of each piece's size, first of those that are here
-        already, and may raise an OwnAnswer. Raises OwnAnswer `bad_request` for a body that is none."""
-        if self.buffered:
-            account(self.buffered)
-        self._invite()
-        while not self.complete:
-            seen = self.buffered
-            self._resume()
-            self._waiter = asyncio.get_running_loop().create_future()
-            try:
-                await self._waiter
-            finally:
-                self._waiter = None
-            if self.failure is not None:
-                raise self.failure
-            account(self.buffered - seen)
-
-    def stream_to(self, sink: Callable[[bytes], None]) -> None:
-        """Hand over the body's bytes, those that are here and each that comes. Backpressure by `hold` and `go_on`."""
-        self.sink = sink
-        pieces, self.pieces, self.buffered = self.pieces, [], 0
-        self._resume()  # before the sink is given anything: it may call `hold` at once
-        for piece in pieces:
-            sink(piece)
-        self._invite()
-
-    def hold(self) -> None:
-        """Stop reading the client until `go_on`."""
-        if not self.complete and not self._paused_by:
-            self._paused_by = True
-            self.connection.pause()
-
-    def go_on(self) -> None:
-        """Read the client again."""
-        self._resume()
-
-    def _resume(self) -> None:
-        if self._paused_by:
-            self._paused_by = False
-            self.connection.resume()
-
-    def _invite(self) -> None:
-        if self._expects and not self.received and not self.complete:
-            self.connection.write(CONTINUE)
-        self._expects = False
-
-    def deliver(self, data: bytes) -> int:
-        """Bytes arrived; how many of them were this body's."""
-        try:
-            used = self.body.feed(data)
-        except BadMessage as error:
-            self.fail(OwnAnswer("bad_request", f"request body: {error}"))
-            return len(data)
-        piece = data if used == len(data) else data[:used]
-        self.complete = self.body.done
-        self.received += used
-        if self.sink is not None:
-            self.sink(piece)
-        else:
-            self.pieces.append(piece)
-            self.buffered += used
-            if self._waiter is None and self.buffered > UNTAKEN_MAX:
-                self.hold()
-        self._wake()
-        return used
-
-    def fail(self, failure: OwnAnswer) -> None:
-        """The body is broken: nothing that follows on this connection can be understood."""
-        self.failure = failure
-        self.keep = False
-        if self.answered:
-            self.connection.cut()
-        if self._waiter is None and self.task is not None:
-            self.task.cancel()
-        self._wake()
-
-    def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
-
-    # --- the answer ---
-
-    def refuse(self, error: OwnAnswer) -> None:
-        """Answer by ourselves; only while nothing of another answer was written."""
-        close = self.closes()
-        self.answered = True
-        self.connection.write(own_answer(error, method=self.head.method, close=close))
-
-    def closes(self) -> bool:
-        """Whether the connection ends with the answer that begins now."""
-        if self.ends_by_closing or not self.complete or self.connection.listener.draining:
-            self.keep = False
-        return not self.keep
-
-    def client_left(self) -> None:
-        """The connection is gone, or half of it."""
-        self.gone = True
-        if self.on_gone is not None:
-            self.on_gone()
-        elif self.task is not None:
-            self.task.cancel()
 
 
 class ClientConnection(asyncio.Protocol):
@@ -281,6 +109,11 @@ class ClientConnection(asyncio.Protocol):
         self._set_writable(True)
 
     # --- what others do with it ---
+
+    @property
+    def draining(self) -> bool:
+        """Whether the process is ending: no further request on this connection."""
+        return self.listener.draining
 
     def write(self, data: bytes) -> None:
         """Send bytes; nothing if the client is gone."""
@@ -428,7 +261,7 @@ class ClientConnection(asyncio.Protocol):
             self._start_drain(None)
         elif not request.complete:
             self._start_drain(request.body)
-        elif not request.keep or self.listener.draining:
+        elif not request.keep or self.draining:
             self._close()
         else:
             self.idle_since = self._loop.time()

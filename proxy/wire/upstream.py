@@ -10,8 +10,8 @@ import os
 import socket
 from typing import Any, Protocol, cast
 
-from proxy.wire.client import keep_alive
 from proxy.wire.dial import Way, dial
+from proxy.wire.keepalive import keep_alive
 
 IDLE_S = 4.0
 

@@ -5,8 +5,9 @@ import asyncio
 import pytest
 
 from proxy.errors import OwnAnswer
-from proxy.wire.client import CONTINUE, UNTAKEN_MAX, ClientConnection, Request
+from proxy.wire.client import ClientConnection
 from proxy.wire.head import parse_request, request_length
+from proxy.wire.request import CONTINUE, UNTAKEN_MAX, Request
 
 pytestmark = pytest.mark.asyncio(loop_factories=["asyncio"])
 
