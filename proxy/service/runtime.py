@@ -41,7 +41,7 @@ class Runtime:
         clock: Clock,
         chance: random.Random,
     ) -> None:
-        self.settings = settings
+        self.settings = self._started_with = settings
         self.clock = clock
         self.store = store
         self.started_at_ms = self.loaded_at_ms = clock.wall_ms()
@@ -206,7 +206,8 @@ class Runtime:
                 self.config_error = str(error)
                 self.telemetry.reloaded([], [], self.config_error)
                 raise
-            changed, needs_restart = diff(self.settings, settings)
+            changed, _ = diff(self.settings, settings)
+            _, needs_restart = diff(self._started_with, settings)
             self._swap(settings, contexts)
             self.telemetry.reloaded(changed, needs_restart, None)
             return changed, needs_restart

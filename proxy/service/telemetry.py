@@ -24,8 +24,9 @@ POLL_QUIET_S = 60.0  # between two lines about failing polls of one provider (sp
 @dataclass(slots=True, kw_only=True)
 class RequestRecord:
     """One wide event per request: made when its head was read, filled in as it goes, told when it ends. `outcome` is
-    one of completed, abandoned (the client left), cut, refused, reclaimed, failed; `code` that of our own answer.
-    `path` is as sent upstream, or else as asked for; never with the query."""
+    one of completed, abandoned (the client left), cut, refused, reclaimed, failed; `code` that of our own answer,
+    `why` what went wrong on the way to the upstream and back. `path` is as sent upstream, or else as asked for; never
+    with the query."""
 
     method: str
     path: str | None = None
@@ -36,6 +37,7 @@ class RequestRecord:
     status: int | None = None
     outcome: str = "failed"
     code: str | None = None
+    why: str | None = None
     waited_ms: int = 0
     held_ms: int = 0
     first_byte_ms: int | None = None
@@ -86,6 +88,7 @@ class Telemetry:
             status=record.status,
             outcome=record.outcome,
             code=record.code,
+            why=record.why,
             waited_ms=record.waited_ms,
             held_ms=record.held_ms,
             first_byte_ms=record.first_byte_ms,

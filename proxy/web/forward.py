@@ -47,7 +47,7 @@ class Forwarder:
             record.code, record.status = error.code, error.status
             request.refuse(error)
         except asyncio.CancelledError:
-            record.outcome = "abandoned" if request.gone else "cut"
+            record.outcome = "abandoned" if request.gone and not request.was_cut else "cut"
             raise
         except Exception as error:  # the top: one request that fails harms no other
             self._runtime.telemetry.log.error("request.failed", exc_info=error)

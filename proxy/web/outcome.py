@@ -35,6 +35,7 @@ def note(passage: Passage, record: RequestRecord) -> None:
 
 def _show(error: WireError, passage: Passage, record: RequestRecord) -> None:
     aborted = isinstance(error, Aborted)
+    record.why = str(error)
     record.outcome = "reclaimed" if aborted else "failed"
     if passage.relay.status is None:
         raise _answer(error, record)

@@ -58,10 +58,15 @@ def serve(load: Callable[[], Settings], settings: Settings) -> int:
 
 async def _run(load: Callable[[], Settings], settings: Settings, env: Mapping[str, str], log: Log) -> int:
     clock = Clock(asyncio.get_running_loop().time)
+    try:
+        store = open_store(settings.state.kind, settings.state.target)
+    except StoreError as error:  # a kind of state that this version does not have
+        print(f"slotgate: {error}", file=sys.stderr)
+        return BAD_CONFIG
     runtime = Runtime(
         settings,
         load=load,
-        store=open_store(settings.state.kind, settings.state.target),
+        store=store,
         telemetry=lambda runtime: Telemetry(
             clock=clock, snapshots=runtime.snapshots, log=log, history=runtime.keep_events
         ),
@@ -148,7 +153,9 @@ class Process:
 
     def _end(self, number: signal.Signals) -> None:
         self._signals += 1
-        self._log.info("proxy.stopping", signal=number.name, at_once=self._signals > 1)
+        running, waiting = len(self._clients.serving()), sum(s.queued for s in self._runtime.snapshots())
+        grace_s = self._runtime.settings.shutdown.grace_s if self._signals == 1 else 0.0
+        self._log.info("proxy.stopping", signal=number.name, serving=running, waiting=waiting, grace_s=grace_s)
         (self._ending if self._signals == 1 else self._cutting).set()
 
     async def _reload(self) -> None:
@@ -173,9 +180,9 @@ class Process:
         systemd.notify(systemd.STOPPING, self._env)
         clients.stop_accepting()
         await self._quiet_within(runtime.settings.shutdown.grace_s)
-        for admission in runtime.admissions.values():
-            admission.apply(admission.scheduler.drop_all("draining"))
         if not self._cutting.is_set():
+            for admission in runtime.admissions.values():
+                admission.apply(admission.scheduler.drop_all("draining"))
             await asyncio.sleep(POLL_S)  # the refused tasks write their answers
             await self._flushed_within(LAST_WORDS_S)
         running = len(clients.serving())

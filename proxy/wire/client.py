@@ -147,6 +147,8 @@ class ClientConnection(asyncio.Protocol):
         framing would show a clean end."""
         if self._transport is None:
             return
+        if self.request is not None:
+            self.request.was_cut = True
         if self.request is not None and self.request.ends_by_closing:
             sock = self._transport.get_extra_info("socket")
             with contextlib.suppress(OSError):  # the peer may have closed it a moment ago

@@ -56,6 +56,7 @@ class Request:
         "received",
         "sink",
         "task",
+        "was_cut",
     )
 
     def __init__(self, connection: Connection, head: RequestHead, length: int) -> None:
@@ -67,7 +68,8 @@ class Request:
         self.pieces: list[bytes] = []
         self.buffered = 0
         self.received = 0
-        self.gone = False  # the client left
+        self.gone = False  # the client left, or was cut off
+        self.was_cut = False  # by us
         self.failure: OwnAnswer | None = None  # the body was not a body
         self.answered = False  # the first byte of a final answer was written
         self.ends_by_closing = False  # the end of the connection is the end of the answer

@@ -174,9 +174,17 @@ async def test_provider_known_by_hand_alone_has_the_queues_new_rules(desk):
     assert desk.runtime.admission("elsewhere").scheduler.policy.max_waiting == 5
 
 
+async def test_what_needs_a_restart_is_measured_against_what_runs(desk):
+    desk.write(state="memory", listen="127.0.0.1:1")
+    assert await desk.runtime.reload() == (["listen"], ["listen"])
+    assert await desk.runtime.reload() == ([], ["listen"]), "still not what runs"
+    desk.write(state="memory")
+    assert await desk.runtime.reload() == (["listen"], []), "put back: what runs is what the file says"
+
+
 async def test_reloads_do_not_overlap(desk):
     """Two calls at once: each takes the file as it then is, one after the other."""
-    desk.write({"limit": 8})
+    desk.write({"limit": 8}, state="memory")
     one, two = await asyncio.gather(desk.runtime.reload(), desk.runtime.reload())
     assert "upstreams.up.limit" in one[0]
     assert two == ([], [])

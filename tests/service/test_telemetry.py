@@ -280,6 +280,7 @@ def test_a_request_is_one_wide_line_and_a_few_numbers(world: World) -> None:
             "status": 200,
             "outcome": "completed",
             "code": None,
+            "why": None,
             "waited_ms": 10,
             "held_ms": 2000,
             "first_byte_ms": 700,

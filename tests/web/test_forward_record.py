@@ -191,3 +191,23 @@ async def test_reload_that_changes_an_upstream_closes_its_idle_connections(rig):
     await client.send(get("/up/2"))
     assert (await (await rig.upstream.link()).head()).startswith(b"GET /2 ")
     assert await link.ended() in ("fin", "rst")
+
+
+async def test_record_of_what_we_cut_ourselves_does_not_blame_the_client(rig):
+    client, link = await rig.ask(post("/up/", b"{}"))
+    await link.until(b"{}")
+    await link.send(begun(CHUNKED) + chunk(b"abc"))
+    await client.until(b"abc\r\n")
+    rig.listener.cut_all()
+    await client.end()
+    assert (await rig.record()).outcome == "cut"
+
+
+async def test_record_of_a_failure_says_why(rig):
+    client, link = await rig.ask(post("/up/", b"{}"))
+    await link.until(b"{}")
+    link.close()
+    await client.until(b"}}")
+    record = await rig.record()
+    assert (record.outcome, record.code) == ("failed", "upstream_bad_response")
+    assert "ended before an answer" in record.why
