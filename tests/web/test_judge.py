@@ -84,6 +84,18 @@ async def test_error_whose_body_hangs_is_judged_by_its_head(start, monkeypatch):
     assert rig.scheduler.limit == 2, "one answer is one refusal"
 
 
+async def test_error_whose_body_is_large_is_judged_by_its_beginning(start, monkeypatch):
+    monkeypatch.setattr(judge, "HANGING_S", 1000)
+    rig = await start({"limit": 3})
+    client, link = await asked(rig)
+    await link.send(begun("Content-Length: 1000000", status=TOO_MANY) + LIMITED.ljust(judge.COPY_MAX))
+    await becomes(lambda: rig.scheduler.paused_until_at is not None)
+    assert rig.scheduler.last_rate_limit.kind == "concurrency"
+    await link.send(b"x" * (1_000_000 - judge.COPY_MAX))
+    await client.head()
+    assert (await client.exactly(1_000_000)).endswith(b"x")
+
+
 @pytest.mark.parametrize("how", ["close", "reset"])
 async def test_error_that_is_cut_says_what_its_beginning_says(start, how):
     rig = await start({"limit": 3})

@@ -2,9 +2,11 @@
 
 import asyncio
 import socket
+import tracemalloc
 
+import pytest
 from rawsides.message import answer, begun, get, request
-from rawsides.rig import IN_ONE_SEGMENT, narrow
+from rawsides.rig import IN_ONE_SEGMENT, becomes, narrow
 
 MIB = 1024 * 1024
 PLENTY = 32 * MIB
@@ -70,15 +72,19 @@ async def test_slow_client_holds_up_the_upstream(rig):
     assert (record.outcome, record.bytes) == ("completed", PLENTY)
 
 
-async def test_next_request_of_a_slow_client_begins_when_it_has_taken_the_answer(rig):
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_next_request_of_a_slow_client_begins_when_it_has_taken_the_answer(rig, at_once):
     """The first answer has left the upstream, but not us, when the second could begin."""
-    client, link = await rig.ask(get("/up/1") + get("/up/2"), receive_buffer=4096)
+    client, link = await rig.ask(get("/up/1") + get("/up/2") * at_once, receive_buffer=4096)
     await link.head()
     (connection,) = rig.listener.connections
     narrow(connection)
     await link.send(answer(b"x" * IN_ONE_SEGMENT))
     await rig.record()
     assert connection.unsent() > 0
+    if not at_once:
+        await client.send(get("/up/2"))
+        await becomes(lambda: len(connection._buffer) > 0 or connection.request is not None)
     other = await rig.client()
     await other.send(get("/up/other"))
     assert (await link.head()).startswith(b"GET /other ")
@@ -133,6 +139,25 @@ async def test_connection_whose_client_was_slow_serves_the_next_one(rig):
     assert (await link.head()).startswith(b"GET /2 ")
     await link.send(answer(b"quick"))
     assert await quick.exactly(len(answer(b"quick"))) == answer(b"quick")
+
+
+async def test_body_is_not_kept_while_its_answer_streams(rig):
+    client, size = await rig.client(), 16 * MIB
+    await client.send(request("POST", "/up/", f"Content-Length: {size}"))
+    tracemalloc.start()
+    try:
+        assert await push(client, size) == size
+        link = await rig.upstream.link()
+        await link.head()
+        received = 0
+        while received < size:
+            received += len(await link.exactly(min(65536, size - received)))
+        assert tracemalloc.get_traced_memory()[1] > size
+        await link.send(begun("Content-Length: 10"))
+        await client.head()
+        assert tracemalloc.get_traced_memory()[0] < size / 4
+    finally:
+        tracemalloc.stop()
 
 
 async def test_pipelined_bytes_are_bounded(rig):
