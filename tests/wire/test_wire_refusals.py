@@ -228,12 +228,14 @@ async def test_whole_body_that_is_refused_leaves_the_connection_usable(start):
     assert (await (await rig.upstream.link()).head()).startswith(b"GET / ")
 
 
-async def test_bodies_together_are_bounded(start):
+async def test_waiting_bodies_together_are_bounded(start):
+    """What has gone upstream waits no more."""
     rig = await start({"limit": 1}, queue={"body_budget": "4KiB"})
-    _, link = await rig.ask(post("/up/", b"held"))
-    await link.until(b"held")
+    _, link = await rig.ask(post("/up/", b"x" * 3000))
+    await link.until(b"x" * 3000)
     waiting, refused = await rig.client(), await rig.client()
     await waiting.send(post("/up/", b"x" * 3000))
+    await becomes(lambda: len(rig.scheduler.waiting) == 1)
     await refused.send(post("/up/", b"x" * 3000))
     head = await refused.head()
     assert head.startswith(b"HTTP/1.1 503 ")
