@@ -14,7 +14,7 @@ Path = tuple[str | int, ...]
 
 COMMAND_LINE = "command line"
 _USERINFO = re.compile(r"//\S*@")
-_PASSWORD = re.compile(r"password=[^&\s]*")  # as in redis URLs
+_QUERY = re.compile(r"(//[^\s?]*)\?\S+")  # may hold a key
 _SHOWN = 80  # characters of a wrong value that are shown
 
 
@@ -81,8 +81,8 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def without_credentials(text: str) -> str:
-    """The text with what URLs in it may carry, user, password and `password=`, masked."""
-    return _PASSWORD.sub("password=***", _USERINFO.sub("//***@", text))
+    """The text with what URLs in it may carry, user, password and query, masked."""
+    return _QUERY.sub(r"\1?***", _USERINFO.sub("//***@", text))
 
 
 def described(value: object) -> str:

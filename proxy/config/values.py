@@ -73,6 +73,11 @@ def _show_proxy(url: BaseUrl) -> object:
     return Secret(shown.replace("://", f"://{url.userinfo}@"), shown.replace("://", "://***@"))
 
 
+def _show_reference(url: str) -> object:
+    path, mark, _ = url.partition("?")  # a query may hold a key
+    return Secret(url, f"{path}?***") if mark else url
+
+
 ADDRESS = text("host:port, [ipv6]:port or unix:/path", parse_address)
 ADDRESS_OR_OFF = text(
     f'{ADDRESS.allowed}, or "off" in quotes',
@@ -83,7 +88,9 @@ URL = text("http:// or https:// with a host, and a port and a path where needed"
 PROXY_URL = text(
     "http:// or https:// with a host, and user:password@ and a port where needed", parse_proxy, _show_proxy
 )
-REFERENCE = text("a URL, or a path like /v1/usage, which is resolved against the upstream's URL", check_reference)
+REFERENCE = text(
+    "a URL, or a path like /v1/usage, which is resolved against the upstream's URL", check_reference, _show_reference
+)
 HOST = text("a host name without scheme or port", _host)
 FILE = text("a file's path", _file)
 STATE = text('a file\'s path, "memory", or redis://, rediss:// or unix://', _state, _show_state)

@@ -20,9 +20,11 @@ from proxy.web.passage import Passage
 from proxy.web.patience import Patience, needs_interim
 from proxy.web.routing import Route
 from proxy.web.view import View
-from proxy.wire.body import dechunked
+from proxy.wire.body import Chunked, dechunked
 from proxy.wire.head import CHUNKED
 from proxy.wire.request import Request
+
+READ_CHUNKS = 20_000  # a body in more of them says nothing about who asks: joining a million takes a second
 
 
 class Turn:
@@ -90,6 +92,9 @@ class Turn:
         return identity
 
     def _payload(self) -> bytes:
+        body = self._request.body
+        if isinstance(body, Chunked) and body.chunks > READ_CHUNKS:
+            return b""
         raw = b"".join(self._request.pieces)
         return dechunked(raw) if self._request.length == CHUNKED else raw
 
@@ -130,18 +135,19 @@ class Turn:
     async def _go(self, slot: Slot, *, absorb: bool) -> tuple[Judge, Passage]:
         """One try with `slot`, which is given back unless the answer was absorbed: that one queues with it again."""
         clock = self._runtime.clock
-        absorbed = sent = False
+        keeps = sent = False
         try:
             judge, passage = self._attempt(slot, absorb=absorb)
             try:
                 await carry(passage.send(judge, upgrade=self._upgrade, started=judge.attach), passage, self._record)
+                keeps = judge.absorbed  # not before: a client that leaves in this moment needs no other try
             finally:
                 judge.close()
-                absorbed, sent = judge.absorbed, passage.sent_at is not None
+                sent = passage.sent_at is not None
             return judge, passage
         finally:
             self._record.held_ms += round((clock.now() - slot.granted_at) * 1000)
-            if not absorbed:
+            if not keeps:
                 self._admission.release(slot, reached=sent)
 
     def _attempt(self, slot: Slot, *, absorb: bool) -> tuple[Judge, Passage]:

@@ -11,6 +11,7 @@ from proxy.errors import BadMessage
 from proxy.wire.head import BARE_LINE_END, CHUNKED, FIELD_MAX, FIELDS_MAX, UNTIL_CLOSE, lowered
 
 _CHUNK_LINE = re.compile(rb"([0-9A-Fa-f]{1,15})(?:[ \t]*;[\t\x20-\x7e\x80-\xff]*)?")
+_PLAIN_SIZE = re.compile(rb"([0-9A-Fa-f]{1,8})\r\n")  # without extensions
 _TRAILER_VALUE = re.compile(rb"[\t\x20-\x7e\x80-\xff]*")
 _CHUNK_LINE_MAX = 4096  # size and extensions
 
@@ -74,11 +75,12 @@ class UntilClose:
 class Chunked:
     """A chunked body. With `decoded` set to a list, the payload is collected there as well."""
 
-    __slots__ = ("_left", "_line", "_trailers", "decoded", "done", "payload")
+    __slots__ = ("_left", "_line", "_trailers", "chunks", "decoded", "done", "payload")
 
     def __init__(self, decoded: list[bytes] | None = None) -> None:
         self.done = False
         self.payload = 0
+        self.chunks = 0
         self.decoded = decoded
         self._left = 0  # of the present chunk, its closing CRLF included
         self._line = b""  # the beginning of a line whose end has not arrived
@@ -100,7 +102,25 @@ class Chunked:
                 self._left -= 1
                 position += 1
             else:
-                position = self._feed_line(data, position)
+                position = self._feed_whole(data, position)
+                if position < end:
+                    position = self._feed_line(data, position)
+        return position
+
+    def _feed_whole(self, data: bytes, position: int) -> int:
+        """Pass by the chunks that are here from size to CRLF: nearly all of them, and much cheaper than by parts."""
+        if self._line or self._trailers >= 0:
+            return position
+        while (match := _PLAIN_SIZE.match(data, position)) is not None:
+            start = match.end()
+            stop = start + int(match[1], 16)
+            if stop == start or data[stop : stop + 2] != b"\r\n":
+                break
+            if self.decoded is not None:
+                self.decoded.append(data[start:stop])
+            self.payload += stop - start
+            self.chunks += 1
+            position = stop + 2
         return position
 
     def _feed_line(self, data: bytes, position: int) -> int:
@@ -136,6 +156,7 @@ class Chunked:
             raise BadMessage("a chunk size is not a hexadecimal number")
         size = int(match[1], 16)
         if size:
+            self.chunks += 1
             self._left = size + 2
         else:
             self._trailers = 0

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import os
 import socket
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 from proxy.wire.dial import Way, dial
 from proxy.wire.keepalive import keep_alive
@@ -87,7 +87,7 @@ class UpstreamConnection(asyncio.Protocol):
         """Close before this returns; what was written and not sent is dropped."""
         if self._transport is not None:
             if not self.closed:
-                _shut_down(self._transport.get_extra_info("socket"))
+                _shut_down(self._transport)
             self._transport.abort()
         self.closed = True
 
@@ -98,10 +98,13 @@ class UpstreamConnection(asyncio.Protocol):
             user.lost(error)
 
 
-def _shut_down(sock: Any) -> None:
+def _shut_down(transport: asyncio.Transport) -> None:
     """Say the end now. A transport's `abort` does so in the next turn of the event loop; in this one the slot may go
     on, and the upstream must never see the next request before the end of this one. By a second descriptor of the
     socket, since uvloop lends its sockets without `shutdown`."""
+    sock = transport.get_extra_info("socket")
+    if sock is None:  # TLS, whose socket has just broken
+        return
     with contextlib.suppress(OSError), socket.socket(fileno=os.dup(sock.fileno())) as twin:
         twin.shutdown(socket.SHUT_RDWR)
 

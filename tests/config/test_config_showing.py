@@ -8,6 +8,7 @@ import yaml
 from proxy.config import Settings, diff, effective, load
 from proxy.config.block import keys_of
 from proxy.config.settings import Provider, Upstream
+from proxy.errors import ConfigErrors
 
 HOME = {"HOME": "/home/somebody"}
 EXAMPLE = Path(__file__).parents[2] / "config" / "slotgate.yaml"
@@ -51,16 +52,24 @@ upstreams:
   a:
     url: http://h
     proxy: http://me:hunter2@p
-    usage: {url: /u, field: x, headers: {authorization: Bearer hunter2}}
+    usage: {url: "/u?key=hunter2", field: x, headers: {authorization: Bearer hunter2}}
 """
 
 
 def test_no_secret_is_shown() -> None:
     shown = effective(read(SECRETS))
     assert "hunter2" not in json.dumps(shown)
-    assert shown["state"] == "redis://***@h:1/2?password=***"
+    assert shown["state"] == "redis://***@h:1/2?***"
     a = shown["upstreams"]["a"]  # type: ignore[index]
     assert (a["proxy"], a["usage"]["headers"]) == ("http://***@p", {"authorization": "***"})
+    assert a["usage"]["url"] == "http://h/u?***"
+
+
+def test_a_refused_url_is_told_without_its_query() -> None:
+    for text in ("upstreams: {a: {url: 'http://h/?k=hunter2'}}", "upstreams: {a: {url: 'ftp://h?k=hunter2'}}"):
+        with pytest.raises(ConfigErrors) as error:
+            read(text)
+        assert "hunter2" not in str(error.value)
 
 
 def test_a_changed_secret_is_a_change() -> None:

@@ -29,14 +29,14 @@ def run_and_kill(path: Path, first: int, after_s: float) -> list[int]:
 
 async def test_every_acknowledged_write_is_there_after_kill_9(path, stores):
     moments = random.Random(5)
-    last, killed_while_writing = 0, 0
+    acknowledged_last, last, killed_while_writing = 0, 0, 0
     starred: dict[str, bool] = {}
     for number in range(ROUNDS):
         after_s = -moments.uniform(0.08, 0.2) if number % 5 == 0 else moments.uniform(0, 0.15)
         acknowledged = run_and_kill(path, last + 1, after_s)
         killed_while_writing += bool(acknowledged)
         for each in acknowledged:
-            last = each
+            acknowledged_last = last = each
             starred[f"w{each % 50}"] = each % 3 > 0
         store = stores(path)
         saved = await store.open()
@@ -45,6 +45,7 @@ async def test_every_acknowledged_write_is_there_after_kill_9(path, stores):
         last += 1  # it may have been on its way, whole or in half
         starred.pop(f"w{last % 50}", None)
         if killed_while_writing:
-            assert saved.providers["api.example.com"].limit in (last - 1, last)
+            # Behind the last acknowledged one may stand those of rounds that were killed before they could say so.
+            assert acknowledged_last <= saved.providers["api.example.com"].limit <= last
         assert {name: name in saved.stars for name in starred} == starred
     assert killed_while_writing >= ROUNDS // 2

@@ -4,6 +4,8 @@ from blackbox.admin import part
 from blackbox.rig import Rig
 from blackbox.waiting import never
 
+CLOCKS_S = 0.02  # our clock and the proxy's timer, which counts milliseconds, need not agree to the last of them
+
 UPSTREAMS = {
     "up": {"limit": 1, "cooldown": "0s"},
     "free": {"cooldown": "0s"},
@@ -21,7 +23,7 @@ async def test_resting_slot_counts_as_in_flight_and_its_end_wakes_the_next(rig: 
     assert [slot["phase"] for slot in (await rig.slots())["slots"]] == ["cooling"]
     second = await rig.up.call()
     assert first.ended_at is not None
-    assert 0.4 <= second.arrived_at - first.ended_at < 5
+    assert 0.4 - CLOCKS_S <= second.arrived_at - first.ended_at < 5
     await second.answer()
     await rig.until_status(cooling=1)
     await rig.until_status(cooling=0, held=0)
@@ -35,7 +37,7 @@ async def test_newcomer_waits_for_the_end_of_a_rest(rig: Rig) -> None:
     await client.request("POST", "/up/v1/messages", [("x-name", "b")], b"{}")
     second = await rig.up.call()
     assert first.ended_at is not None
-    assert second.arrived_at - first.ended_at >= 0.3
+    assert second.arrived_at - first.ended_at >= 0.3 - CLOCKS_S
     await second.answer()
 
 
@@ -52,8 +54,8 @@ async def test_each_slot_rests_on_its_own(rig: Rig) -> None:
     c, d = await rig.up.take(2)
     assert a.ended_at is not None
     assert b.ended_at is not None
-    assert c.arrived_at - a.ended_at >= 0.5
-    assert d.arrived_at - b.ended_at >= 0.5
+    assert c.arrived_at - a.ended_at >= 0.5 - CLOCKS_S
+    assert d.arrived_at - b.ended_at >= 0.5 - CLOCKS_S
     assert d.arrived_at - c.arrived_at > 0.1, "the second rest ended with the first"
     await c.answer()
     await d.answer()
@@ -99,7 +101,7 @@ async def test_cooldown_of_a_provider_without_a_limit_is_kept_and_makes_no_limit
     await first.answer()
     second = await free.call()
     assert first.ended_at is not None
-    assert second.arrived_at - first.ended_at >= 0.3
+    assert second.arrived_at - first.ended_at >= 0.3 - CLOCKS_S
     await second.answer()
 
 
@@ -125,5 +127,5 @@ async def test_client_that_left_rests_its_slot_too(rig: Rig) -> None:
     await first.stopped()
     second = await rig.up.call()
     assert first.ended_at is not None
-    assert second.arrived_at - first.ended_at >= 0.29
+    assert second.arrived_at - first.ended_at >= 0.3 - CLOCKS_S
     await second.answer()

@@ -295,3 +295,20 @@ async def test_a_probe_whose_success_reports_an_empty_bucket_lets_nobody_follow(
     await link.send(answer(b"ok", "x-ratelimit-remaining-requests: 0", "x-ratelimit-reset-requests: 60s"))
     await becomes(lambda: rig.scheduler.pause_cause == "exhausted", "the bucket is empty")
     assert (rig.scheduler.held, len(rig.scheduler.waiting)) == (0, 2)
+
+
+async def test_client_that_leaves_in_the_moment_of_the_absorption_takes_its_slot_with_it(start):
+    """Both are seen in one turn of the loop: the refusal first, then the client's end."""
+    rig = await absorbing(start)
+    client, link = await asked(rig)
+    (slot,) = rig.scheduler.slots()
+    (connection,) = rig.listener.connections
+    request = connection.request
+    exchange = request.on_gone.__self__.exchange
+    exchange.data(answer(LIMITED, "Retry-After: 0", status=TOO_MANY))  # as the socket would tell it
+    connection.eof_received()
+    await becomes(lambda: rig.scheduler.slot(slot.id) is not slot, "the slot is given back")
+    await becomes(lambda: rig.scheduler.held == 0, "nothing is held")
+    assert len(rig.scheduler.waiting) == 0
+    client.close()
+    link.close()

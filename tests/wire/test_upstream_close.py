@@ -61,3 +61,21 @@ async def test_closing_twice_is_closing_once() -> None:
     await asyncio.sleep(0.01)
     connection.close()
     assert connection.closed
+
+
+async def test_a_broken_tls_connection_that_has_lost_its_socket_can_be_closed() -> None:
+    """Between the loss of the socket and the protocol's hearing of it, a TLS transport has none to lend."""
+
+    class Broken(asyncio.Transport):
+        aborted = False
+
+        def get_extra_info(self, name: str, default: object = None) -> object:
+            return None
+
+        def abort(self) -> None:
+            self.aborted = True
+
+    connection, transport = UpstreamConnection(asyncio.get_running_loop()), Broken()
+    connection._transport = transport
+    connection.close()
+    assert transport.aborted

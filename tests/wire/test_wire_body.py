@@ -183,3 +183,13 @@ def test_garbage_is_refused_or_read_alike_however_it_is_cut(raw, data):
 
     cut = data.draw(st.integers(0, len(raw)))
     assert outcome([raw[:cut], raw[cut:]]) == outcome([raw]) == outcome([raw[at : at + 1] for at in range(len(raw))])
+
+
+def test_chunks_and_payload_are_counted_however_the_body_is_cut():
+    raw = b"3\r\nabc\r\n1;x\r\nd\r\nA\r\n0123456789\r\n0\r\n\r\n"
+    for size in range(1, len(raw) + 1):
+        body = Chunked([])
+        for at in range(0, len(raw), size):
+            body.feed(raw[at : at + size])
+        assert (body.done, body.chunks, body.payload) == (True, 3, 14), size
+        assert b"".join(body.decoded) == b"abcd0123456789"
