@@ -1,6 +1,7 @@
 # `slotgate status`: every provider at a glance, and what is wrong with the proxy if anything is.
 
 import time
+from datetime import datetime
 from typing import Any
 
 import click
@@ -10,6 +11,7 @@ from proxy.cli.options import of_running_proxy
 from proxy.cli.output import Output
 from proxy.config import show_duration
 
+_EVIDENCE_SHOWN = 3  # the latest; --json has them all
 _COLUMNS = ("provider", " limit", " held", " cooling", " queued", " oldest wait", " cooldown", "state")
 
 
@@ -30,12 +32,26 @@ def status(admin: Admin, output: Output, everything: bool) -> None:
     if all(entry["limit"] is None for entry in entries):
         output.say("no provider has a limit, so nothing waits; set one: slotgate limit PROVIDER N")
     for entry in shown:
-        if entry.get("notice"):
-            output.say(f"{entry['providerId']}: {entry['notice']}")
+        _notice(output, entry)
     if error := proxy["config"].get("error"):
-        output.remark(f"slotgate: the configuration has errors, an older one stays in force: {error}")
+        output.remark("slotgate: the configuration has errors, an older one stays in force:")
+        for line in error.splitlines():
+            output.remark(f"  {line}")
     if not proxy["state"]["ok"]:
         output.remark("slotgate: the state cannot be stored: changes hold only until the proxy stops")
+
+
+def _notice(output: Output, entry: dict[str, Any]) -> None:
+    """That the limit was reduced, by what, and how to get it back."""
+    if not entry.get("notice"):
+        return
+    output.say(f"{entry['providerId']}: {entry['notice']}")
+    for seen in entry["evidence"][-_EVIDENCE_SHOWN:]:
+        wait_ms = seen["retryAfterMs"]
+        wait = "" if wait_ms is None else f", retry after {_seconds(wait_ms)}"
+        at = datetime.fromtimestamp(seen["at"] / 1000).astimezone()
+        output.say(f"  {at:%d %b %H:%M:%S}  {seen['status']} {seen['kind']}{wait}, {seen['inFlight']} in flight")
+    output.say(f"  slotgate restore {entry['providerId']}")
 
 
 def _worth_a_row(entry: dict[str, Any]) -> bool:

@@ -91,20 +91,35 @@ def test_status_says_that_nothing_waits_where_nothing_has_a_limit(api: Api, run:
 
 
 def test_status_shows_pause_reduction_and_notice(api: Api, run: Run) -> None:
-    reduced = {"autoReduced": True, "autoReducedFrom": 4, "notice": "restore manually when ready."}
+    seen = {"at": 1_800_000_000_000, "status": 429, "kind": "rate", "retryAfterMs": None, "inFlight": 4}
+    evidence = [{**seen, "status": status} for status in (426, 427, 428)] + [{**seen, "retryAfterMs": 2000}]
+    reduced = {
+        "autoReduced": True,
+        "autoReducedFrom": 4,
+        "notice": "restore manually when ready.",
+        "evidence": evidence,
+    }
     with_status(api, {**ENTRY, **reduced, "paused": True, "pausedUntil": 1})
     lines = run("status", "--admin", api.url).stdout.splitlines()
     assert lines[1].endswith("paused for 0s, reduced from 4")
     assert lines[2] == "api.code.umans.ai: restore manually when ready."
+    assert [line.partition(":")[2][5:] for line in lines[3:6]] == [
+        "  427 rate, 4 in flight",
+        "  428 rate, 4 in flight",
+        "  429 rate, retry after 2s, 4 in flight",
+    ]
+    assert lines[6:] == ["  slotgate restore api.code.umans.ai"]
 
 
 def test_status_remarks_on_a_broken_configuration_and_a_state_that_cannot_be_stored(api: Api, run: Run) -> None:
     with_status(
-        api, config={"path": "p", "loadedAt": 1, "error": "f:1: found x"}, state={"kind": "sqlite", "ok": False}
+        api,
+        config={"path": "p", "loadedAt": 1, "error": "f:1: found x\nf:2: found y"},
+        state={"kind": "sqlite", "ok": False},
     )
     result = run("status", "--admin", api.url)
     assert result.exit_code == 0
-    assert "f:1: found x" in result.stderr
+    assert ":\n  f:1: found x\n  f:2: found y\n" in result.stderr
     assert "cannot be stored" in result.stderr
 
 
