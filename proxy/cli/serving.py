@@ -12,6 +12,7 @@ import yaml
 from proxy.cli.failure import BadConfig
 from proxy.cli.options import Command, config_option, with_output
 from proxy.cli.output import Output
+from proxy.cli.unfinished import refused_state, unfinished
 from proxy.config import Settings, effective, find_file, load
 from proxy.errors import ConfigErrors
 
@@ -68,6 +69,10 @@ def serve(read: Callable[[], Settings]) -> None:
     127.0.0.1:8788 for the admin API, and limits nothing.
     """
     settings = _first(read)
+    if refused := refused_state(settings):
+        raise BadConfig([f"slotgate: {refused}"])
+    for line in unfinished(settings):
+        click.echo(f"slotgate: {line}", err=True)
     # Here, because no other command needs the server, which takes long to import.
     from proxy.web.server import serve as run
 
@@ -83,6 +88,9 @@ def check(output: Output, read: Callable[[], Settings]) -> None:
     It is shown as it takes effect, every default included, without secrets. Every error is on a line of its own; the
     exit status is 78 then.
     """
-    shown = effective(_first(read))
+    settings = _first(read)
+    shown = effective(settings)
     output.answer(shown)
     output.document(yaml.safe_dump(shown, sort_keys=False, allow_unicode=True))
+    for line in filter(None, [*unfinished(settings), refused_state(settings)]):
+        output.remark(f"slotgate: {line}")

@@ -1,0 +1,41 @@
+# What a configuration may say before it is there: nobody is left to rely on it.
+
+import subprocess
+import sys
+from pathlib import Path
+
+from fake_admin_api import Run
+
+REDIS = "state: redis://me:secret@h/0"
+
+
+def write(path: Path, text: str) -> str:
+    path.write_text(text)
+    return str(path)
+
+
+def test_check_says_which_keys_have_no_effect_yet(run: Run, tmp_path: Path) -> None:
+    words = "{cooldown: auto, auto_restore: 1h, websocket: per_response}"
+    result = run("check", "--config", write(tmp_path / "c.yaml", f"upstreams: {{umans: {words}, zai: {{limit: 1}}}}"))
+    assert result.exit_code == 0
+    assert result.stderr.splitlines() == [
+        "slotgate: upstreams.umans.cooldown: auto: not there yet; it is 350ms",
+        "slotgate: upstreams.umans.auto_restore: not there yet; a reduced limit stays until it is restored by hand",
+        "slotgate: upstreams.umans.websocket: per_response: not there yet; it is as auto",
+    ]
+
+
+def test_check_says_that_a_shared_state_is_not_there_yet(run: Run, tmp_path: Path) -> None:
+    result = run("check", "--config", write(tmp_path / "c.yaml", REDIS))
+    assert (result.exit_code, result.stderr.count("Redis"), "secret" in result.output) == (0, 1, False)
+
+
+def test_serve_refuses_a_shared_state_in_one_line(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "proxy", "serve", "--config", write(tmp_path / "c.yaml", REDIS)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (78, "", 1)
+    assert done.stderr.startswith("slotgate: state redis://h/0: Redis ")
+
+
+def test_a_configuration_without_such_keys_is_told_nothing(run: Run) -> None:
+    assert run("check").stderr == ""
