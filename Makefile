@@ -17,7 +17,7 @@ FORMATTED := proxy tests $(wildcard .ci/*.py)
 .PHONY: help serve test check lint lock system-packages clean
 
 help:
-	@echo 'make serve   install and start the proxy (ARGS="--limit umans=4" passes options)'
+	@echo 'make serve   install and start the proxy (ARGS="--limit umans=4" passes options; PYTHON=/path picks one)'
 	@echo 'make test    install what the tests need and run them (ARGS="tests/core -k star" picks some)'
 	@echo 'make check   format and lint check, types, layers, tests with branch coverage'
 	@echo 'make lock    write constraints.txt anew'
@@ -41,6 +41,8 @@ lint: $(VENV)/developing
 # Debian's python3 comes without ensurepip, and `python3 -m venv` then leaves half a venv behind.
 $(BIN)/python:
 	@test -n '$(PYTHON)' || { echo 'Python 3.11 or newer is needed; PYTHON=/path/to/python names one' >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo '$(PYTHON) is no Python 3.11 or newer; PYTHON=/path/to/python names another' >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null \
 	  || { echo '$(PYTHON) cannot make a venv; on Debian and Ubuntu: apt install python3-venv' >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)

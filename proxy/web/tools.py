@@ -108,12 +108,16 @@ TOOLS: Mapping[str, Tool] = MappingProxyType(
             # Seen with 0.61: the variable alone makes it choose the method "gateway", which it then refuses.
             note='it also needs {"security": {"auth": {"selectedType": "gemini-api-key"}}} in ~/.gemini/settings.json',
         ),
-        "qwen-code": Tool(title="Qwen Code", line="export OPENAI_BASE_URL={url}"),
+        "qwen-code": Tool(
+            title="Qwen Code", line="export OPENAI_BASE_URL={url}", note="it also needs OPENAI_API_KEY and OPENAI_MODEL"
+        ),
         "cline": Tool(
             title="Cline CLI", line='cline auth -p openai-compatible -k "$OPENAI_API_KEY" -m "$MODEL" -b {url}'
         ),
         "continue": Tool(title="Continue", line="apiBase: {url}", where="config.yaml, at the model"),
-        "copilot-cli": Tool(title="Copilot CLI", line="export COPILOT_PROVIDER_BASE_URL={url}"),
+        "copilot-cli": Tool(
+            title="Copilot CLI", line="export COPILOT_PROVIDER_BASE_URL={url}", note="it also needs COPILOT_MODEL"
+        ),
         "pi": Tool(title="pi", line='"baseUrl": "{url}"', where="~/.pi/agent/models.json, at the provider"),
         "vibe": Tool(
             title="Mistral Vibe",

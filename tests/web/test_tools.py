@@ -21,7 +21,7 @@ def test_the_readme_points_each_tool_the_way_that_env_does(name: str) -> None:
     assert line is not None
     rows = [row for row in README.splitlines() if line in row and tool.title.removesuffix("SDK").strip() in row]
     assert rows
-    assert tool.note.removeprefix("it also needs ").partition(" in ~")[0] in rows[0]
+    assert tool.note.removeprefix("it also needs ").partition(" in ~")[0] in rows[0].replace("`", "")
 
 
 def test_the_tools_own_upstreams_are_where_the_presets_say() -> None:
