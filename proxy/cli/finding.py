@@ -45,7 +45,9 @@ def _admin_settings(path: Path | None) -> AdminSettings:
         try:
             return load(path, env=os.environ, text=_admin_part(path)).admin
         except (OSError, ValueError, yaml.YAMLError, ConfigErrors):
-            raise BadConfig(errors.problems) from None
+            wrong = BadConfig(errors.problems)
+            wrong.lines.append("slotgate: a proxy that runs is reached all the same with --admin URL")
+            raise wrong from None
 
 
 def _admin_part(path: Path | None) -> str:

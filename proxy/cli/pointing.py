@@ -1,11 +1,14 @@
 # `slotgate env TOOL`: the line that points a tool at the proxy.
 #
-# Rule: a line that would not work is refused. Upstreams are those of the configuration, and those that only the command
-#       line of the running proxy names, if one runs.
+# Rule 1: a line that would not work is refused.
+# Rule 2: addresses and upstreams are those of the configuration. The running proxy, if there is one, knows more: what its
+#         command line names, and what is in a configuration that cannot be read from here.
+
+import functools
 
 import click
 
-from proxy.cli.failure import Failure
+from proxy.cli.failure import BadConfig, Failure
 from proxy.cli.finding import find_admin, settings_of
 from proxy.cli.options import admin_options, name, with_output
 from proxy.cli.output import Output
@@ -35,15 +38,23 @@ def env(
     A line for a shell can be run at once: eval "$(slotgate env claude-code)". The paths under which the built-in
     providers keep their APIs are known; another provider's belongs in its upstream's url.
     """
-    settings = settings_of(config)
-    base = first_base_url(map(str, settings.listen))
+    running = functools.partial(_of_running_proxy, admin, token_file, config)
+    try:
+        settings = settings_of(config)
+    except BadConfig:
+        listen, urls = running()
+        if not listen:
+            raise
+    else:
+        listen = [str(address) for address in settings.listen]
+        urls = {name: upstream.url for name, upstream in settings.upstreams.items()}
+    base = first_base_url(listen)
     if base is None:
         raise Failure("no_address", "the proxy listens on unix sockets only, which have no URL")
     entry = TOOLS[tool]
     chosen = upstream or entry.upstream
-    urls = {name: upstream.url for name, upstream in settings.upstreams.items()}
     if chosen not in urls:
-        urls |= _of_running_proxy(admin, token_file, config)
+        urls |= running()[1]
     if chosen not in urls:
         words = f"there is no upstream {chosen}; {nearest(chosen, urls)}--upstream NAME: {', '.join(urls)}"
         raise Failure("unknown_upstream", words)
@@ -61,9 +72,14 @@ def env(
         output.remark(f"slotgate: {note}")
 
 
-def _of_running_proxy(admin: str | None, token_file: str | None, config: str | None) -> dict[str, BaseUrl]:
+def _of_running_proxy(
+    admin: str | None, token_file: str | None, config: str | None
+) -> tuple[list[str], dict[str, BaseUrl]]:
+    """Where clients reach it and its upstreams' URLs; both empty if it does not run, or must not be asked."""
     try:
-        upstreams = find_admin(admin, token_file, config).get("config")["upstreams"]
+        shown = find_admin(admin, token_file, config).get("config")
     except Failure:
-        return {}  # it does not run, or must not be asked
-    return {name: parse_url(upstream["url"]) for name, upstream in upstreams.items()}
+        return [], {}
+    listen = shown["listen"]
+    urls = {name: parse_url(upstream["url"]) for name, upstream in shown["upstreams"].items()}
+    return [listen] if isinstance(listen, str) else listen, urls

@@ -35,7 +35,7 @@ class Gate:
             raise ValueError("no poll of the usage count is running")
         self.polling = False
         self.slot = None
-        if reading.observed is None and self.reading is not None:
+        if reading.observed is None and self.reading is not None and self.reading.observed is not None:
             # No information: the last good number stays, with the time it was seen and why it is stale.
             self.reading = self.reading._replace(error=reading.error)
         else:

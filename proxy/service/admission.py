@@ -167,8 +167,13 @@ class Admission:
         words = f"{_WORDS[code]} at {scheduler.provider_id}: {len(scheduler.waiting)} waiting, {limit}"
         if scheduler.paused_until_at is not None:
             words += f", paused for another {max(0.0, scheduler.paused_until_at - now):.0f} s"
-        estimate = scheduler.wait_estimate_s(now) * (1 + _JITTER * self._chance.random())
-        return OwnAnswer(code, words, retry_after_s=min(max(math.ceil(estimate), 1), RETRY_AFTER_MAX_S))
+        # The jitter is of the estimate, and of the cap as well: a long pause must not send everybody back at once.
+        seconds = min(
+            math.ceil(scheduler.wait_estimate_s(now) * (1 + _JITTER * self._chance.random())), RETRY_AFTER_MAX_S
+        )
+        if seconds == RETRY_AFTER_MAX_S:
+            seconds -= int(_JITTER * RETRY_AFTER_MAX_S * self._chance.random())
+        return OwnAnswer(code, words, retry_after_s=max(seconds, 1))
 
     # --- applying what was decided ---
 

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import resource
 import socket
 import stat
 from collections.abc import Mapping, Sequence
@@ -43,6 +44,15 @@ def open_sockets(address: Address) -> list[socket.socket]:
             sock.close()
         raise _refused(address, error) from error
     return opened
+
+
+def raise_descriptor_limit() -> None:
+    """Allow this process as many descriptors as it may allow itself: the usual soft limit of 1024 is there for programs
+    that use select(2), and a queue of 1000 waiters is over it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with suppress(OSError, ValueError):  # a system whose hard limit is more than it gives
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 class Sockets:

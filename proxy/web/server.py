@@ -30,7 +30,7 @@ from proxy.web.admin import admin_app
 from proxy.web.clients import ClientListener
 from proxy.web.forward import Forwarder
 from proxy.web.greeting import greeting
-from proxy.web.listeners import ADMIN, CLIENTS, ListenError, Sockets
+from proxy.web.listeners import ADMIN, CLIENTS, ListenError, Sockets, raise_descriptor_limit
 
 OK, FAILED, BAD_CONFIG = 0, 1, 78  # 78: EX_CONFIG of sysexits.h
 LAST_WORDS_S = 0.5  # how long refusals may take to leave after the grace
@@ -45,6 +45,7 @@ def serve(load: Callable[[], Settings], settings: Settings) -> int:
         factory: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
     else:
         factory = uvloop.new_event_loop
+    raise_descriptor_limit()
     log = Log(settings.log, wall_ms=wall_ms)
     library_log = LibraryLog(log)
     logging.getLogger().addHandler(library_log)

@@ -20,10 +20,9 @@ import aiohappyeyeballs
 from proxy.config import BaseUrl
 from proxy.errors import BadMessage, ConnectFailed, ConnectTimedOut
 from proxy.wire.head import find_end, parse_response
+from proxy.wire.resolve import Resolver
 
 HAPPY_EYEBALLS_S = 0.25  # RFC 8305 5: how long an address is tried alone
-_SOCK_STREAM = 1
-
 _P = TypeVar("_P", bound=asyncio.Protocol)
 
 
@@ -38,15 +37,15 @@ class Way:
     proxy_tls: ssl.SSLContext | None = None
 
 
-async def dial(way: Way, protocol: Callable[[], _P], loop: asyncio.AbstractEventLoop) -> _P:
+async def dial(way: Way, protocol: Callable[[], _P], resolver: Resolver, loop: asyncio.AbstractEventLoop) -> _P:
     """The protocol of a new connection. ConnectFailed or ConnectTimedOut, with the reason."""
     try:
         async with asyncio.timeout(way.timeout_s):
             if way.proxy is None:
-                return await _open(way.url, way.tls, protocol, loop)
+                return await _open(way.url, way.tls, protocol, resolver, loop)
             if way.tls is None:
-                return await _open(way.proxy, way.proxy_tls, protocol, loop)
-            return await _open_through(way, way.proxy, way.tls, protocol, loop)
+                return await _open(way.proxy, way.proxy_tls, protocol, resolver, loop)
+            return await _open_through(way, way.proxy, way.tls, protocol, resolver, loop)
     except TimeoutError:
         raise ConnectTimedOut(f"no connection within {way.timeout_s:g} s") from None
     except (OSError, ssl.CertificateError) as error:
@@ -61,9 +60,13 @@ def proxy_authorization(proxy: BaseUrl) -> bytes | None:
 
 
 async def _open(
-    url: BaseUrl, tls: ssl.SSLContext | None, protocol: Callable[[], _P], loop: asyncio.AbstractEventLoop
+    url: BaseUrl,
+    tls: ssl.SSLContext | None,
+    protocol: Callable[[], _P],
+    resolver: Resolver,
+    loop: asyncio.AbstractEventLoop,
 ) -> _P:
-    infos = await loop.getaddrinfo(url.host, url.port, type=_SOCK_STREAM)
+    infos = await resolver.look_up(url.host, url.port)
     sock = await aiohappyeyeballs.start_connection(
         infos, happy_eyeballs_delay=HAPPY_EYEBALLS_S, interleave=1, loop=loop
     )
@@ -79,9 +82,14 @@ async def _open(
 
 
 async def _open_through(
-    way: Way, proxy: BaseUrl, tls: ssl.SSLContext, protocol: Callable[[], _P], loop: asyncio.AbstractEventLoop
+    way: Way,
+    proxy: BaseUrl,
+    tls: ssl.SSLContext,
+    protocol: Callable[[], _P],
+    resolver: Resolver,
+    loop: asyncio.AbstractEventLoop,
 ) -> _P:
-    asking = await _open(proxy, way.proxy_tls, lambda: _Connect(loop), loop)
+    asking = await _open(proxy, way.proxy_tls, lambda: _Connect(loop), resolver, loop)
     try:
         await asking.ask(way.url, proxy_authorization(proxy))
         made = protocol()

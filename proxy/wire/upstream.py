@@ -12,6 +12,7 @@ from typing import Protocol, cast
 
 from proxy.wire.dial import Way, dial
 from proxy.wire.keepalive import keep_alive
+from proxy.wire.resolve import Resolver
 
 IDLE_S = 4.0
 
@@ -116,6 +117,7 @@ class Pool:
         self.way = way
         self._reuse = reuse
         self._loop = loop
+        self._resolver = Resolver(loop)
         self._idle: list[UpstreamConnection] = []
         self._sweeper: asyncio.TimerHandle | None = None
 
@@ -134,7 +136,7 @@ class Pool:
 
     async def dial(self) -> UpstreamConnection:
         """A new connection. ConnectFailed or ConnectTimedOut, with the reason."""
-        return await dial(self.way, lambda: UpstreamConnection(self._loop), self._loop)
+        return await dial(self.way, lambda: UpstreamConnection(self._loop), self._resolver, self._loop)
 
     def give_back(self, connection: UpstreamConnection) -> None:
         """Keep a connection whose exchange ended whole, for the next one."""

@@ -11,6 +11,7 @@ from proxy.config import Tls, parse_url
 from proxy.config.url import parse_proxy
 from proxy.errors import ConnectFailed, ConnectTimedOut
 from proxy.wire.dial import Way, dial
+from proxy.wire.resolve import Resolver
 from proxy.wire.tls import context
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -74,7 +75,8 @@ def authority() -> tuple[ssl.SSLContext, ssl.SSLContext]:
 
 
 async def echoed(way: Way, said: bytes) -> bytes:
-    made = await dial(way, Upstream, asyncio.get_running_loop())
+    loop = asyncio.get_running_loop()
+    made = await dial(way, Upstream, Resolver(loop), loop)
     made.transport.write(said)  # type: ignore[attr-defined]
     await asyncio.wait_for(made.received.wait(), 10)
     made.transport.abort()  # type: ignore[attr-defined]
@@ -170,5 +172,6 @@ async def test_a_handshake_that_hangs_is_a_time_out(serve: Serve) -> None:
         await reader.read(1_000_000)
 
     url = parse_url(f"https://localhost:{await serve(silent)}")
+    loop = asyncio.get_running_loop()
     with pytest.raises(ConnectTimedOut, match=r"within 0\.2 s"):
-        await dial(Way(url=url, tls=context(Tls()), timeout_s=0.2), Upstream, asyncio.get_running_loop())
+        await dial(Way(url=url, tls=context(Tls()), timeout_s=0.2), Upstream, Resolver(loop), loop)
