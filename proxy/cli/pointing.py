@@ -1,8 +1,8 @@
 # `slotgate env TOOL`: the line that points a tool at the proxy.
 #
 # Rule 1: a line that would not work is refused.
-# Rule 2: addresses and upstreams are those of the configuration. The running proxy, if there is one, knows more: what its
-#         command line names, and what is in a configuration that cannot be read from here.
+# Rule 2: addresses and upstreams are those of the configuration. The running proxy, if there is one, knows more: what
+#         its command line names, and what is in a configuration that cannot be read from here.
 
 import functools
 

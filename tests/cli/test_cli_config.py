@@ -115,11 +115,26 @@ def test_env_refuses_an_upstream_that_has_no_api_for_the_tool(run: Run) -> None:
 
 
 def test_env_knows_the_upstreams_of_the_running_proxy_s_command_line(api: Api, run: Run, tmp_path: Path) -> None:
-    api.answers["GET /config"] = (200, {"upstreams": {"mine": {"url": "http://x/api/v2"}}})
+    api.answers["GET /config"] = (200, {"listen": "[::1]:9", "upstreams": {"mine": {"url": "http://x/api/v2"}}})
     file = write(tmp_path / "c.yaml", f"admin: {{listen: '{api.url.removeprefix('http://')}'}}")
     line = "export OPENAI_BASE_URL=http://127.0.0.1:8787/mine\n"
     assert run("env", "openai-sdk", "--upstream", "mine", "--config", file).stdout == line
     assert run("env", "openai-sdk", "--upstream", "mine", "--admin", api.url).stdout == line
+
+
+@pytest.mark.parametrize("listen", ["127.0.0.1:9", ["unix:/s", "127.0.0.1:9"]])
+def test_env_asks_the_running_proxy_where_the_configuration_cannot_be_read_from_here(
+    api: Api, run: Run, tmp_path: Path, listen: object
+) -> None:
+    address = api.url.removeprefix("http://")
+    file = write(
+        tmp_path / "c.yaml", f"admin: {{listen: '{address}'}}\nupstreams: {{mine: {{url: '${{UNSET_HERE}}'}}}}"
+    )
+    del api.answers["GET /config"]
+    assert run("env", "openai-sdk", "--upstream", "mine", "--config", file).exit_code == 78
+    api.answers["GET /config"] = (200, {"listen": listen, "upstreams": {"mine": {"url": "http://x"}}})
+    result = run("env", "openai-sdk", "--upstream", "mine", "--config", file)
+    assert result.stdout == "export OPENAI_BASE_URL=http://127.0.0.1:9/mine/v1\n"
 
 
 def test_env_suggests_the_upstream_that_was_meant(run: Run, tmp_path: Path) -> None:

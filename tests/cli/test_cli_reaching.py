@@ -85,7 +85,8 @@ def test_a_configuration_that_is_broken_elsewhere_still_leads_to_the_proxy(api: 
 def test_a_configuration_that_does_not_lead_to_it_is_told_with_every_error(run: Run, tmp_path: Path, text: str) -> None:
     file = write(tmp_path / "c.yaml", text)
     result, checked = run("status", "--config", file), run("check", "--config", file)
-    assert (result.exit_code, result.stderr) == (78, checked.stderr)
+    hint = "slotgate: a proxy that runs is reached all the same with --admin URL\n"
+    assert (result.exit_code, result.stderr) == (78, checked.stderr + hint)
 
 
 def test_an_admin_api_that_is_turned_off_is_named(run: Run, tmp_path: Path) -> None:
