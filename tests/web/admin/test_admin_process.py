@@ -36,7 +36,8 @@ async def test_reload_tells_what_changed_and_what_needs_a_restart(rig: Rig) -> N
         {"changed": ["listen", "upstreams.up.limit"], "needsRestart": ["listen"]},
     )
     assert rig.provider().scheduler.limit == 3
-    assert (await rig.call("POST", "/reload", {})).json == {"changed": [], "needsRestart": []}
+    again = (await rig.call("POST", "/reload", {})).json
+    assert again == {"changed": [], "needsRestart": ["listen"]}  # as long as it runs otherwise
 
 
 async def test_reload_of_a_broken_file_is_422_with_every_error_and_keeps_the_old_one(rig: Rig) -> None:
