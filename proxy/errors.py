@@ -94,12 +94,6 @@ class UpstreamCut(WireError):
     side = Side.UPSTREAM
 
 
-class ClientGone(WireError):
-    """The client left."""
-
-    side = Side.DOWNSTREAM
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """One thing that is wrong with a configuration: where, what was found, and what is allowed."""

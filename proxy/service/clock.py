@@ -24,7 +24,3 @@ class Clock:
     def to_wall_ms(self, at: float) -> int:
         """A monotonic moment as epoch milliseconds."""
         return self.wall_ms() + round((at - self.now()) * 1000)
-
-    def from_wall_ms(self, at_ms: int) -> float:
-        """Epoch milliseconds as a monotonic moment."""
-        return self.now() + (at_ms - self.wall_ms()) / 1000
