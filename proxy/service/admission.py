@@ -85,8 +85,7 @@ class Admission:
     async def acquire_again(self, slot: Slot, credentials: Mapping[str, str]) -> Slot:
         """Give `slot` back after a refusal that the client shall not see, and wait for the next in the same place.
         OwnAnswer if it was taken back meanwhile: then there is no place any more."""
-        if self.scheduler.slot(slot.id) is not slot:
-            raise OwnAnswer("reclaimed", f"the slot at {self.provider_id} was reclaimed")
+        self._check_held(slot)
         self._holders.pop(slot.id, None)
         return await self._outcome(slot.ticket, credentials, self.scheduler.requeue(slot, self._clock.now()))
 
@@ -96,9 +95,7 @@ class Admission:
         self._credentials[ticket.id] = credentials
         try:
             self.apply(effects)
-            if future.done():
-                return future.result()
-            return await future
+            slot = await future
         except asyncio.CancelledError:
             if future.done() and not future.cancelled():
                 if future.exception() is None:
@@ -109,6 +106,13 @@ class Admission:
         finally:
             self._futures.pop(ticket.id, None)
             self._credentials.pop(ticket.id, None)
+        # Taken back between its grant and this task's turn: it had no holder yet who could be told.
+        self._check_held(slot)
+        return slot
+
+    def _check_held(self, slot: Slot) -> None:
+        if self.scheduler.slot(slot.id) is not slot:
+            raise OwnAnswer("reclaimed", f"the slot at {self.provider_id} was reclaimed")
 
     def hold(self, slot: Slot, holder: Holder) -> None:
         """Say who is to be told when `slot` is reclaimed."""

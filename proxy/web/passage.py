@@ -81,6 +81,8 @@ class Passage:
             try:
                 await self._end(exchange)
             except StaleConnection:
+                if self.aborted is not None:  # in this very moment: there is no slot to send it again with
+                    raise self.aborted from None
                 connection = self.exchange = None
             else:
                 return

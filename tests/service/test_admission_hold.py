@@ -252,6 +252,21 @@ async def test_poll_gets_the_credentials_of_the_first_waiter_and_only_while_it_w
     desk.admission.close()
 
 
+async def test_slot_taken_back_before_its_waiter_has_run_is_not_used():
+    """Grant and DELETE in one turn of the loop: nobody holds the slot yet who could be told."""
+    desk = Desk()
+    first, (waiter,) = await desk.held_and_waiting(1)
+    desk.admission.release(first)
+    (granted,) = desk.scheduler.slots()
+    desk.admission.apply(desk.scheduler.reclaim(granted, desk.clock.now()))
+    with pytest.raises(OwnAnswer) as refused:
+        await waiter
+    assert refused.value.code == "reclaimed"
+    assert desk.scheduler.held == 0
+    assert await desk.slot() is not granted
+    desk.admission.close()
+
+
 # --- words for the client ---
 
 

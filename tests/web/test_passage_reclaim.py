@@ -102,6 +102,23 @@ async def test_request_that_is_dialled_again_after_a_stale_connection_is_not_sen
     assert rig.upstream.was_left_alone()
 
 
+async def test_request_reclaimed_as_its_kept_connection_turns_out_stale_is_not_sent_again(start):
+    """Both in one turn of the loop, before the request's task has heard of either."""
+    rig = await start({"limit": 1})
+    client, link = await asked(rig)
+    await link.send(answer(b"first"))
+    await client.until(b"first")
+    await client.send(post("/up/again", b"{}"))
+    await link.until(b"{}")
+    (connection,) = rig.listener.connections
+    exchange = connection.request.on_gone.__self__.exchange
+    exchange.connection.eof_received()  # as the socket would tell it
+    by_hand(rig)
+    assert (await client.head()).startswith(b"HTTP/1.1 504 ")
+    await rig.at_rest()
+    assert rig.upstream.was_left_alone()
+
+
 async def stalled(rig):
     """A client that does not read, for which bytes wait here; the watchdog has seen which."""
     client, link = await rig.ask(post("/up/", b"{}"), receive_buffer=4096)
