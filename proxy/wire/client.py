@@ -19,7 +19,8 @@ from proxy.errors import BadMessage, OwnAnswer
 from proxy.wire.answer import own_answer
 from proxy.wire.body import Body
 from proxy.wire.hangup import Hangups
-from proxy.wire.head import find_end, parse_request, request_length
+from proxy.wire.head import parse_request, request_length
+from proxy.wire.head_reader import HeadReader
 from proxy.wire.keepalive import keep_alive
 from proxy.wire.request import Request
 
@@ -51,8 +52,8 @@ class ClientConnection(asyncio.Protocol):
         self.request: Request | None = None
         self._loop = loop
         self._transport: asyncio.Transport | None = None
-        self._buffer = bytearray()
-        self._searched = 0  # how much of the buffer was seen to hold no end of a head
+        self._heads = HeadReader()
+        self._buffer = self._heads.buffer  # what nobody has taken yet
         self.writable = True  # False while the client takes less than it is sent
         self._pauses = 0
         self._watched: int | None = None  # the descriptor whose hang-up is waited for while reading is paused
@@ -164,9 +165,7 @@ class ClientConnection(asyncio.Protocol):
         self._tunnel = take
         self._unpause()
         if self._buffer:
-            data = bytes(self._buffer)
-            self._buffer.clear()
-            take(data)
+            take(self._heads.rest())
 
     def close_if_idle(self) -> None:
         """Close now unless a request is being served; a head that is half here counts as idle."""
@@ -214,26 +213,20 @@ class ClientConnection(asyncio.Protocol):
 
     def _read_head(self) -> None:
         """Begin the next request if its head is whole."""
-        buffer = self._buffer
-        while buffer.startswith(b"\r\n"):
-            del buffer[:2]  # RFC 9112 2.2: an empty line in front of a request is ignored
+        self._heads.skip_empty_lines()
         try:
-            end = find_end(buffer, self._searched)
-            if end < 0:
-                self._searched = len(buffer)
-                if buffer and self._head_timer is None:
+            raw = self._heads.take()
+            if raw is None:
+                if self._buffer and self._head_timer is None:
                     self._head_timer = self._loop.call_later(self.listener.header_timeout_s(), self._head_too_slow)
                 return
-            head = parse_request(bytes(buffer[:end]))
+            head = parse_request(raw)
             length = request_length(head)
         except BadMessage as error:
             self._refuse_head(OwnAnswer("bad_request", str(error)))
             return
         self._stop_head_timer()
-        rest = bytes(buffer[end:])
-        buffer.clear()
-        self._searched = 0
-        self._begin(Request(self, head, length), rest)
+        self._begin(Request(self, head, length), self._heads.rest())
 
     def _begin(self, request: Request, rest: bytes) -> None:
         self.request = request

@@ -19,7 +19,8 @@ import aiohappyeyeballs
 
 from proxy.config import BaseUrl
 from proxy.errors import BadMessage, ConnectFailed, ConnectTimedOut
-from proxy.wire.head import find_end, parse_response
+from proxy.wire.head import parse_response
+from proxy.wire.head_reader import HeadReader
 from proxy.wire.resolve import Resolver
 
 HAPPY_EYEBALLS_S = 0.25  # RFC 8305 5: how long an address is tried alone
@@ -108,7 +109,7 @@ class _Connect(asyncio.Protocol):
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._answer: asyncio.Future[int] = loop.create_future()
-        self._buffer = b""
+        self._heads = HeadReader()
 
     async def ask(self, url: BaseUrl, authorization: bytes | None) -> None:
         place = (url.authority if ":" in url.authority.rpartition("]")[2] else f"{url.authority}:{url.port}").encode()
@@ -124,11 +125,12 @@ class _Connect(asyncio.Protocol):
         self.transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
-        self._buffer += data
+        self._heads.buffer += data
         try:
-            end = find_end(self._buffer)
-            if end >= 0 and not self._answer.done():
-                self._answer.set_result(parse_response(self._buffer[:end]).status)
+            while (raw := self._heads.take()) is not None and not self._answer.done():
+                status = parse_response(raw).status
+                if status >= 200:
+                    self._answer.set_result(status)
         except BadMessage as error:
             self.connection_lost(ConnectionError(f"the proxy's answer to CONNECT: {error}"))
 

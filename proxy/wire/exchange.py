@@ -10,7 +10,8 @@ from typing import Protocol
 
 from proxy.errors import BadMessage, BadResponse, StaleConnection, UpstreamCut, WireError
 from proxy.wire.body import Body, UntilClose, body_of
-from proxy.wire.head import ResponseHead, connection_options, find_end, parse_response, response_length
+from proxy.wire.head import ResponseHead, connection_options, parse_response, response_length
+from proxy.wire.head_reader import HeadReader
 from proxy.wire.upstream import Pool, UpstreamConnection
 
 INTERIM_MAX = 100  # 1xx answers before the final one: more is no conversation
@@ -55,7 +56,7 @@ class Exchange:
         self._pool = pool
         self._method = method
         self._upgrade = upgrade
-        self._buffer = b""
+        self._heads = HeadReader()
         self._body: Body | None = None
         self._heard = False  # at least one byte of an answer
         self._interims = 0
@@ -80,17 +81,16 @@ class Exchange:
     # --- the connection's side ---
 
     def data(self, data: bytes) -> None:
-        if self._body is None:
-            self._heard = True
-            self.sink.heard()
-            try:
-                data = self._read_heads(data)
-            except BadMessage as error:
-                self._fail(BadResponse(str(error)))
-                return
-            if self._body is None:
-                return
-        self._read_body(data)
+        if self._body is not None:
+            self._read_body(self._body, data)
+            return
+        self._heard = True
+        self.sink.heard()
+        self._heads.buffer += data
+        try:
+            self._read_heads()
+        except BadMessage as error:
+            self._fail(BadResponse(str(error)))
 
     def writable(self, ready: bool) -> None:
         if self.on_writable is not None:
@@ -112,50 +112,47 @@ class Exchange:
 
     # --- inside ---
 
-    def _read_heads(self, data: bytes) -> bytes:
-        """Read 1xx heads and the final one; what follows is returned."""
-        searched = len(self._buffer)
-        self._buffer += data
-        while (end := find_end(self._buffer, searched)) >= 0:
-            head = parse_response(self._buffer[:end])
-            self._buffer = self._buffer[end:]
-            searched = 0
+    def _read_heads(self) -> None:
+        """Read 1xx heads and the final one."""
+        while self._body is None and (raw := self._heads.take()) is not None:
+            head = parse_response(raw)
             if head.status == 101:
-                if not self._upgrade:
-                    raise BadMessage("101 to a request that asked for no upgrade")
                 self._switch(head)
-                break
-            length = response_length(head, self._method)
-            if head.status >= 200:
-                self.head = head
-                self._body = body_of(length)
-                self.sink.begin(head, length)
-                break
-            self._interims += 1
-            if self._interims > INTERIM_MAX:
-                raise BadMessage(f"more than {INTERIM_MAX} interim answers")
-            self.sink.interim(head)
-        else:
-            return b""
-        rest, self._buffer = self._buffer, b""
-        return rest
+            elif head.status >= 200:
+                self._begin(head)
+            else:
+                response_length(head, self._method)
+                self._interims += 1
+                if self._interims > INTERIM_MAX:
+                    raise BadMessage(f"more than {INTERIM_MAX} interim answers")
+                self.sink.interim(head)
+
+    def _begin(self, head: ResponseHead) -> None:
+        length = response_length(head, self._method)
+        body, data = body_of(length), self._heads.rest()
+        used = body.feed(data)  # before anything is passed on: a body that begins badly is a 502 yet
+        self.head, self._body = head, body
+        self.sink.begin(head, length)
+        self._pass_on(body, data, used)
 
     def _switch(self, head: ResponseHead) -> None:
-        self.head = head
-        self.switched = True
-        self._body = UntilClose()
+        if not self._upgrade:
+            raise BadMessage("101 to a request that asked for no upgrade")
+        self.head, self._body, self.switched = head, UntilClose(), True
         self.sink.switch(head)
         if self.on_switch is not None:
             self.on_switch()
+        self._read_body(self._body, self._heads.rest())
 
-    def _read_body(self, data: bytes) -> None:
-        body = self._body
-        assert body is not None
+    def _read_body(self, body: Body, data: bytes) -> None:
         try:
             used = body.feed(data)
         except BadMessage as error:
             self._fail(UpstreamCut(str(error)))
-            return
+        else:
+            self._pass_on(body, data, used)
+
+    def _pass_on(self, body: Body, data: bytes, used: int) -> None:
         if used:
             self.sink.data(data if used == len(data) else data[:used])
         if body.done and not self.ended.done():

@@ -15,7 +15,6 @@ from proxy.errors import BadMessage
 START_LINE_MAX = 16 * 1024  # spec §10
 FIELD_MAX = 32 * 1024
 FIELDS_MAX = 200
-HEAD_MAX = 256 * 1024  # all lines together: bounds what a peer can make us keep before it has asked for anything
 
 Field = tuple[bytes, bytes]
 
@@ -25,6 +24,7 @@ _STATUS_LINE = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9]{2})(?: ([\t\x20-\x7e\x80
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")  # what no line may hold; a bare CR or LF is among them
 BARE_LINE_END = re.compile(rb"(?<!\r)\n|\r(?!\n|\Z)")  # a CR at the end may still get its LF
 _LENGTH = re.compile(rb"[0-9]{1,18}")
+_HOST = re.compile(rb"(?:[!$%&'()*+,\-.0-9;=A-Z_a-z~\x80-\xff]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]*)?")  # RFC 3986 3.2.2
 
 # RFC 9110 7.6.1 and what proxies remove by custom. Transfer-Encoding is not here: it stays where chunked bytes stay.
 HOP_BY_HOP = frozenset(
@@ -40,8 +40,7 @@ HOP_BY_HOP = frozenset(
 )
 # Even a Connection line cannot take these away: they are the framing and the address of the message.
 _PROTECTED = frozenset({b"content-length", b"transfer-encoding", b"host"})
-# Towards the upstream: what would tell it about the client's network, and what we have answered ourselves.
-_NOT_FORWARDED = frozenset({b"expect", b"forwarded"})
+_CONTINUE_EXPECTED = re.compile(rb"[^:]*:[ \t]*100-continue[ \t]*", re.IGNORECASE)  # a whole line
 
 
 @lru_cache(maxsize=4096)
@@ -88,23 +87,6 @@ def _first(names: list[bytes], fields: list[Field], name: bytes) -> bytes | None
     return fields[names.index(name)][1] if name in names else None
 
 
-def find_end(buffer: bytes | bytearray, start: int = 0) -> int:
-    """Where the head in `buffer` ends (behind its empty line), or -1 while it is incomplete; looks from `start` on.
-    BadMessage as soon as a limit is passed, so that an endless head is never kept, or a line ends in a bare CR or LF:
-    its sender may wait for us."""
-    found = buffer.find(b"\r\n\r\n", max(0, start - 3))
-    size = len(buffer) if found < 0 else found + 4
-    if size > HEAD_MAX:
-        raise BadMessage("the head is larger than 256 KiB")
-    if found >= 0:
-        return size
-    if len(buffer) >= START_LINE_MAX + 2 and buffer.find(b"\r\n", 0, START_LINE_MAX + 2) < 0:
-        raise BadMessage("the start line is longer than 16 KiB")
-    if BARE_LINE_END.search(buffer, max(0, start - 1)) is not None:
-        raise BadMessage("a bare CR or LF in the head")
-    return -1
-
-
 def parse_request(raw: bytes) -> RequestHead:
     """A complete head, its empty line included."""
     first, lines, fields, names = _lines(raw)
@@ -115,9 +97,11 @@ def parse_request(raw: bytes) -> RequestHead:
     head = RequestHead(
         method=method, target=target, minor=1 if minor == b"1" else 0, lines=lines, fields=fields, names=names
     )
-    hosts = names.count(b"host")
+    hosts = names.count(b"host")  # RFC 9112 3.2: exactly one, and one that is a host
     if hosts > 1 or (hosts == 0 and head.minor == 1):
-        raise BadMessage("a request has exactly one Host")  # RFC 9112 3.2
+        raise BadMessage("a request has exactly one Host")
+    if hosts and _HOST.fullmatch(fields[names.index(b"host")][1]) is None:
+        raise BadMessage("Host is not a name or an address, with or without a port")
     return head
 
 
@@ -235,8 +219,9 @@ def request_bytes(
             lines.append(line)
         elif (
             name in HOP_BY_HOP
-            or name in _NOT_FORWARDED
+            or name == b"forwarded"  # it and its like would tell about the client's network
             or name.startswith(b"x-forwarded-")
+            or (name == b"expect" and _CONTINUE_EXPECTED.fullmatch(line))  # answered here, by 100 or a refusal
             or name in own
             or (name in listed and name not in _PROTECTED)
         ):

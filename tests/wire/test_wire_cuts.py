@@ -60,6 +60,18 @@ async def test_broken_chunk_is_not_passed_on(rig, broken):
     assert (await rig.record()).outcome == "cut"
 
 
+@pytest.mark.parametrize("broken", [b"xyz\r\n", b"3\nabc\r\n", b"3\r\nabcd\r\n", b"-1\r\n"])
+async def test_body_that_is_broken_where_it_begins_is_a_502(rig, broken):
+    """In the head's segment: nothing has been passed on yet."""
+    client, link = await rig.ask(get("/up/"))
+    await link.head()
+    await link.send(begun(CHUNKED) + broken)
+    assert (await client.head()).startswith(b"HTTP/1.1 502 ")
+    await client.until(b"}}")
+    await client.send(get("/up/next"))
+    assert (await (await rig.upstream.link()).head()).startswith(b"GET /next ")
+
+
 @pytest.mark.parametrize("how", ["fin", "rst"])
 @pytest.mark.parametrize("sent", [b"", b"HTTP/1.1 20", b"HTTP/1.1 200 OK\r\nX-A: b\r\n"])
 async def test_answer_that_never_began_is_a_502(rig, sent, how):

@@ -55,6 +55,15 @@ async def test_no_100_to_http_1_0(rig):
     assert (await client.head()).startswith(b"HTTP/1.1 200 ")
 
 
+async def test_expectation_that_is_not_ours_is_the_upstreams_to_refuse(rig):
+    """RFC 9110 10.1.1: 417 is for whoever cannot meet it."""
+    client, link = await rig.ask(post("/up/", b"body", "EXPECT: 200-ok"))
+    assert b"\r\nEXPECT: 200-ok\r\n" in await link.head()
+    whole = answer(b"no", status="417 Expectation Failed")
+    await link.send(whole)
+    assert await client.exactly(len(whole)) == whole
+
+
 async def test_no_100_when_the_queue_is_full(start):
     """EXP-01: the final answer comes at once, and the body is never asked for."""
     rig = await start({"limit": 1}, queue={"max_waiting": 1})

@@ -1,0 +1,69 @@
+# The bytes of heads as they arrive, until one is whole. Pure: no socket, no clock.
+#
+# Rule 1: limits are checked as bytes come (spec §10), so that an endless head is refused at once and never kept.
+# Rule 2: a bare CR or LF is refused at once too: its sender may wait for us, where a head without its end would hang.
+# Rule 3: no byte is looked at twice, however small the pieces are.
+
+from proxy.errors import BadMessage
+from proxy.wire.head import BARE_LINE_END, FIELD_MAX, FIELDS_MAX, START_LINE_MAX
+
+
+class HeadReader:
+    """`buffer` holds what has arrived; whoever owns the reader may take what lies behind a head from it."""
+
+    __slots__ = ("_line_at", "_lines", "_seen", "buffer")
+
+    def __init__(self) -> None:
+        self.buffer = bytearray()
+        self._seen = 0  # bytes that were looked at
+        self._line_at = 0  # where the line that is still incomplete begins
+        self._lines = 0  # complete lines before it
+
+    def __repr__(self) -> str:
+        return f"<HeadReader {self._lines} lines, {len(self.buffer)} bytes>"
+
+    def skip_empty_lines(self) -> None:
+        """Forget empty lines in front of a head (RFC 9112 2.2: a server ignores them before a request)."""
+        while self._lines == 0 and self.buffer.startswith(b"\r\n"):
+            del self.buffer[:2]
+            self._seen = 0
+
+    def take(self) -> bytes | None:
+        """The next head, its empty line included, or None while it is incomplete. BadMessage as soon as a limit is
+        passed or a line ends in a bare CR or LF."""
+        buffer = self.buffer
+        found = buffer.find(b"\r\n\r\n", max(0, self._seen - 3))
+        if found < 0:
+            self._check()
+            return None
+        head = bytes(buffer[: found + 4])
+        del buffer[: found + 4]
+        self._seen = self._line_at = self._lines = 0
+        return head
+
+    def rest(self) -> bytes:
+        """What has arrived behind the last head; it is no longer kept here."""
+        rest = bytes(self.buffer)
+        self.buffer.clear()
+        return rest
+
+    def _check(self) -> None:
+        buffer, seen = self.buffer, self._seen
+        if BARE_LINE_END.search(buffer, max(0, seen - 1)) is not None:
+            raise BadMessage("a bare CR or LF in the head")
+        while (stop := buffer.find(b"\r\n", max(0, seen - 1))) >= 0:
+            self._check_line(stop - self._line_at)
+            self._lines += 1
+            self._line_at = seen = stop + 2
+        if self._lines > FIELDS_MAX:
+            self._check_line(0)
+        self._check_line(len(buffer) - self._line_at - buffer.endswith(b"\r"))
+        self._seen = len(buffer)
+
+    def _check_line(self, size: int) -> None:
+        if self._lines == 0 and size > START_LINE_MAX:
+            raise BadMessage("the start line is longer than 16 KiB")
+        if self._lines > FIELDS_MAX and size:
+            raise BadMessage("more than 200 headers")
+        if size > FIELD_MAX:
+            raise BadMessage("a header is longer than 32 KiB")
