@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from blackbox import ws_aiohttp, ws_websockets
 from blackbox.rig import DEFAULT, Options, Rig, Starter, a_rig
+from blackbox.ws_rig import Tunnels, tunnels_to
 
 HERE = Path(__file__).parent
 
@@ -93,3 +95,26 @@ def _show_logs(request: pytest.FixtureRequest, rig: Rig, *, always: bool = False
     """Prints the end of the proxy's logs under a failed test."""
     if always or request.node.stash.get(_failed, False):
         print(f"--- the proxy's last words ---\n{rig.proxy.tail()}")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def module_tunnels(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Tunnels]:
+    """Configured by the module's TUNNELS (name → options, `server` names a library), optional."""
+    servers = {
+        "websockets": ws_websockets.Server(subprotocols=["b"]),
+        "aiohttp": ws_aiohttp.Server(subprotocols=["b"]),
+        "pinged": ws_aiohttp.Server(autoping=False),
+    }
+    upstreams = getattr(request.module, "TUNNELS", {name: {} for name in servers})
+    async with tunnels_to(tmp_path_factory.mktemp("proxy"), servers, upstreams) as tunnels:
+        yield tunnels
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def tunnels(module_tunnels: Tunnels, request: pytest.FixtureRequest) -> AsyncIterator[Tunnels]:
+    """A proxy in front of WebSocket servers of two libraries; at rest again after the test, or the test fails."""
+    yield module_tunnels
+    _show_logs(request, module_tunnels.rig)
+    await module_tunnels.reset()
