@@ -25,10 +25,10 @@ POLL_QUIET_S = 60.0  # between two lines about failing polls of one provider (sp
 class RequestRecord:
     """One wide event per request: made when its head was read, filled in as it goes, told when it ends. `outcome` is
     one of completed, abandoned (the client left), cut, refused, reclaimed, failed; `code` that of our own answer,
-    `why` what went wrong on the way to the upstream and back. `path` is as sent upstream, or else as asked for; never
-    with the query."""
+    `why` what went wrong. `path` is as sent upstream, or else as asked for; never with the query. What could not be
+    read as a request has neither method nor path."""
 
-    method: str
+    method: str | None = None
     path: str | None = None
     upstream: str | None = None
     provider_id: str | None = None

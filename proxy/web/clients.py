@@ -4,7 +4,7 @@ import asyncio
 import socket
 from collections.abc import Callable
 
-from proxy.wire.client import IDLE_S, ClientConnection, Serve
+from proxy.wire.client import IDLE_S, ClientConnection, Service
 from proxy.wire.hangup import Hangups
 from proxy.wire.request import Request
 
@@ -14,8 +14,8 @@ SWEEP_S = 10.0  # how often idle connections are looked for
 class ClientListener:
     """Every client connection of the process. `draining` turns what is served into the last of its connection."""
 
-    def __init__(self, serve: Serve, header_timeout_s: Callable[[], float]) -> None:
-        self.serve = serve
+    def __init__(self, service: Service, header_timeout_s: Callable[[], float]) -> None:
+        self.service = service
         self.header_timeout_s = header_timeout_s
         self.draining = False
         self.connections: set[ClientConnection] = set()

@@ -17,7 +17,7 @@ from proxy.web.routing import Route
 from proxy.web.turn import Turn
 from proxy.web.view import View
 from proxy.wire.dial import proxy_authorization
-from proxy.wire.head import connection_options, request_bytes
+from proxy.wire.head import RequestHead, connection_options, request_bytes
 from proxy.wire.request import Request
 
 
@@ -40,13 +40,15 @@ class Forwarder:
     async def serve(self, request: Request) -> None:
         """Take one request to its end."""
         head = request.head
-        record = RequestRecord(method=head.method.decode("latin-1"), path=_asked(head.target), outcome="refused")
+        record = RequestRecord(method=_method(head), path=_asked(head.target), outcome="refused")
         try:
             await self._serve(request, record)
         except OwnAnswer as error:
-            record.code, record.status = error.code, error.status
-            request.refuse(error)
+            self._refuse(request, error, record)
         except asyncio.CancelledError:
+            if request.failure is not None and not request.answered:  # its body broke while it went upstream
+                self._refuse(request, request.failure, record)
+                return
             record.outcome = "abandoned" if request.gone and not request.was_cut else "cut"
             raise
         except Exception as error:  # the top: one request that fails harms no other
@@ -58,6 +60,16 @@ class Forwarder:
                 request.refuse(OwnAnswer("internal", "an error inside the proxy; its log says more"))
         finally:
             self._runtime.telemetry.request_ended(record)
+
+    def refused(self, error: OwnAnswer) -> None:
+        """Account for what was refused before it was a request."""
+        self._runtime.telemetry.request_ended(
+            RequestRecord(outcome="refused", code=error.code, status=error.status, why=error.message)
+        )
+
+    def _refuse(self, request: Request, error: OwnAnswer, record: RequestRecord) -> None:
+        record.outcome, record.code, record.status = "refused", error.code, error.status
+        request.refuse(error)
 
     async def _serve(self, request: Request, record: RequestRecord) -> None:
         view, head = self._current_view(), request.head
@@ -72,7 +84,7 @@ class Forwarder:
         if upgrade:
             _check_websocket(request, upstream)
         message = _message(request, route, upgrade=upgrade)
-        if upgrade or counted(upstream, record.method, route.path):
+        if upgrade or counted(upstream, _method(head), route.path):
             record.counted = True
             queue = view.settings.queue
             with self._budget.share(upstream.provider_id, limit=queue.body_limit, budget=queue.body_budget) as share:
@@ -86,6 +98,10 @@ class Forwarder:
         if self._view.settings is not self._runtime.settings:
             self._view = View(self._runtime, self._view)
         return self._view
+
+
+def _method(head: RequestHead) -> str:
+    return head.method.decode("latin-1")
 
 
 def _asked(target: bytes) -> str | None:

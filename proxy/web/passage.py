@@ -14,6 +14,7 @@ from proxy.service.clock import Clock
 from proxy.wire.exchange import Exchange, Sink
 from proxy.wire.relay import Meter, Relay
 from proxy.wire.request import Request
+from proxy.wire.tunnel import UpstreamTunnel
 from proxy.wire.upstream import Pool, UpstreamConnection
 
 LAST_WORDS_S = 1.0  # spec §6.3: how long the upstream's end is read after an early close
@@ -54,7 +55,7 @@ class Passage:
         self.meter = meter
         self._clock = clock
         self._tunnel_idle_s = tunnel_idle_s
-        self._tunnelled = 0  # bytes that the client sent through a tunnel
+        self._tunnel: UpstreamTunnel | None = None
         self._moved = 0
         self._stuck = False
         self._task = request.task
@@ -120,17 +121,12 @@ class Passage:
             self._request.on_gone = self._request.on_writable = None
 
     def _open_tunnel(self) -> None:
-        exchange, meter = self.exchange, self.meter
+        exchange = self.exchange
         assert exchange is not None
         client = self._request.connection
-
-        def pass_on(data: bytes) -> None:
-            meter.last_byte_at = self._clock.now()
-            self._tunnelled += len(data)
-            exchange.send(data)
-
         exchange.on_writable = lambda ready: client.resume() if ready else client.pause()
-        client.open_tunnel(pass_on)
+        self._tunnel = UpstreamTunnel(exchange, self.meter, self._clock.now)
+        client.open_tunnel(self._tunnel)
 
     # --- from outside ---
 
@@ -159,7 +155,7 @@ class Passage:
         if exchange is None:
             return
         waiting = self._request.connection.unsent() + exchange.connection.unsent()
-        moved = slot.bytes + self._tunnelled - waiting
+        moved = slot.bytes + (0 if self._tunnel is None else self._tunnel.moved) - waiting
         if moved != self._moved and (waiting or self._stuck):
             slot.progress_at = now
         elif not waiting:

@@ -98,7 +98,7 @@ class Process:
         self._env = env
         self._log = runtime.telemetry.log
         self._forwarder = Forwarder(runtime)
-        self._clients = ClientListener(self._forwarder.serve, lambda: runtime.settings.client_header_timeout_s)
+        self._clients = ClientListener(self._forwarder, lambda: runtime.settings.client_header_timeout_s)
         self._admin: web.AppRunner | None = None
         self._admin_address: str | None = None
         self._signals = 0

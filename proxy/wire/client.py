@@ -2,7 +2,8 @@
 #
 # Rule 1: while a request is served, reading goes on, so that a client that leaves is noticed at once. Only what is
 #         behind the request (pipelining) and bodies that nobody takes yet are bounded, by pausing.
-# Rule 2: FIN counts as leaving, like RST: clients that give up close, and TCP cannot tell that from a half-close.
+# Rule 2: FIN counts as leaving, like RST, unless the whole request is here and the client is known to wait for its
+#         answer (wire.half_close): then it is answered, and its connection ends with that.
 # Rule 3: the end of an answer is written by whoever knows that it is whole. A connection whose answer is not whole is
 #         cut, by RST where the framing could not show it.
 # Rule 4: the connection is used again only if both the answer and the request were whole, and when the client has taken
@@ -18,11 +19,12 @@ from typing import Any, Protocol, cast
 from proxy.errors import BadMessage, OwnAnswer
 from proxy.wire.answer import own_answer
 from proxy.wire.body import Body
+from proxy.wire.half_close import HalfClosed, may_read
 from proxy.wire.hangup import Hangups
 from proxy.wire.head import parse_request, request_length
 from proxy.wire.head_reader import HeadReader
 from proxy.wire.keepalive import keep_alive
-from proxy.wire.request import Request
+from proxy.wire.request import Request, Tunnel
 
 PIPELINED_MAX = 64 * 1024  # bytes kept of what comes behind the request that is served
 DRAINED_MAX = 8 * 1024 * 1024  # of a refused request's body, so that the refusal can be read (spec §10)
@@ -30,7 +32,15 @@ DRAIN_S = 30.0  # how long that may take
 IDLE_S = 120.0  # a kept-alive connection without a request; above what agents' own pools keep (4–90 s)
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER on, 0 s: close() sends RST
 
-Serve = Callable[[Request], Coroutine[Any, Any, None]]
+
+class Service(Protocol):
+    """What is done with requests."""
+
+    def serve(self, request: Request) -> Coroutine[Any, Any, None]:
+        """Take one to its end."""
+
+    def refused(self, error: OwnAnswer) -> None:
+        """One was refused before it was a request: its head, or what came behind it, could not be read."""
 
 
 class Listener(Protocol):
@@ -38,7 +48,7 @@ class Listener(Protocol):
 
     header_timeout_s: Callable[[], float]
     draining: bool
-    serve: Serve
+    service: Service
     connections: set["ClientConnection"]
     hangups: Hangups
 
@@ -60,7 +70,9 @@ class ClientConnection(asyncio.Protocol):
         self._head_timer: asyncio.TimerHandle | None = None
         self._drained: int | None = None  # bytes thrown away since the refusal; None: not refused
         self._refused_body: Body | None = None
-        self._tunnel: Callable[[bytes], None] | None = None
+        self._tunnel: Tunnel | None = None
+        self._half_closed: HalfClosed | None = None
+        self._eof = False  # all that the client said before its FIN was read
         self._ended = False
 
     def __repr__(self) -> str:
@@ -76,7 +88,7 @@ class ClientConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         request = self.request
         if self._tunnel is not None:
-            self._tunnel(data)
+            self._tunnel.data(data)
         elif self._drained is not None:
             self._drain(data)
         elif request is None and self.writable:
@@ -94,12 +106,21 @@ class ClientConnection(asyncio.Protocol):
             self._keep_for_later(data)
 
     def eof_received(self) -> bool:
-        self._leave()
-        return False  # close our side too
+        request = self.request
+        if request is None or not request.complete or request.gone or not self._stays():
+            self._leave()
+            return False  # close our side too
+        if not self._eof:
+            self._eof = True
+            if self._tunnel is not None:
+                self._tunnel.end()
+        return True
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._unwatch()
         self._leave()
+        if self._half_closed is not None:
+            self._half_closed.stop()
         self._transport = None
         self.listener.connections.discard(self)
 
@@ -112,9 +133,9 @@ class ClientConnection(asyncio.Protocol):
     # --- what others do with it ---
 
     @property
-    def draining(self) -> bool:
-        """Whether the process is ending: no further request on this connection."""
-        return self.listener.draining
+    def is_last(self) -> bool:
+        """Whether no further request comes on this connection, as far as is known."""
+        return self.listener.draining or (self._eof and not self._buffer)
 
     def write(self, data: bytes) -> None:
         """Send bytes; nothing if the client is gone."""
@@ -160,12 +181,14 @@ class ClientConnection(asyncio.Protocol):
         else:
             self._transport.close()
 
-    def open_tunnel(self, take: Callable[[bytes], None]) -> None:
-        """From here on every byte of the client goes to `take`, those behind the request first."""
-        self._tunnel = take
+    def open_tunnel(self, tunnel: Tunnel) -> None:
+        """From here on every byte of the client goes to `tunnel`, those behind the request first."""
+        self._tunnel = tunnel
         self._unpause()
         if self._buffer:
-            take(self._heads.rest())
+            tunnel.data(self._heads.rest())
+        if self._eof:
+            tunnel.end()
 
     def close_if_idle(self) -> None:
         """Close now unless a request is being served; a head that is half here counts as idle."""
@@ -182,8 +205,21 @@ class ClientConnection(asyncio.Protocol):
         elif self.request.on_writable is not None:
             self.request.on_writable(ready)
 
+    def _stays(self) -> bool:
+        """Whether the client, whose FIN has come, is there to hear its answer; if so, it is watched from now on."""
+        if self._half_closed is None and self._transport is not None:
+            sock = self._transport.get_extra_info("socket")
+            if may_read(sock):
+                self._half_closed = HalfClosed(sock, self._loop, self._gone)
+        return self._half_closed is not None
+
     def _hung_up(self) -> None:
-        """The client left while it was not read: nothing of what it sent last is for anybody any more."""
+        """The client's FIN has come while it was not read: perhaps there is more in front of it."""
+        if not self._stays():
+            self._gone()
+
+    def _gone(self) -> None:
+        """The client left: nothing of what it sent last is for anybody any more."""
         self._leave()
         if self._transport is not None:
             self._transport.abort()
@@ -217,7 +253,9 @@ class ClientConnection(asyncio.Protocol):
         try:
             raw = self._heads.take()
             if raw is None:
-                if self._buffer and self._head_timer is None:
+                if self._eof:
+                    self._close()
+                elif self._buffer and self._head_timer is None:
                     self._head_timer = self._loop.call_later(self.listener.header_timeout_s(), self._head_too_slow)
                 return
             head = parse_request(raw)
@@ -238,7 +276,7 @@ class ClientConnection(asyncio.Protocol):
                 return
         if rest:
             self._keep_for_later(rest)
-        request.task = self._loop.create_task(self.listener.serve(request), name="request")
+        request.task = self._loop.create_task(self.listener.service.serve(request), name="request")
         request.task.add_done_callback(self._served)
 
     def _served(self, task: asyncio.Task[None]) -> None:
@@ -256,7 +294,7 @@ class ClientConnection(asyncio.Protocol):
             self._start_drain(None)
         elif not request.complete:
             self._start_drain(request.body)
-        elif not request.keep or self.draining:
+        elif not request.keep or self.is_last:
             self._close()
         else:
             self.idle_since = self._loop.time()
@@ -299,6 +337,7 @@ class ClientConnection(asyncio.Protocol):
             self._close()
 
     def _refuse_head(self, error: OwnAnswer) -> None:
+        self.listener.service.refused(error)
         self.write(own_answer(error, method=b"GET", close=True))
         self._start_drain(None)
 

@@ -17,11 +17,19 @@ UNTAKEN_MAX = 64 * 1024  # bytes kept of a streamed body that nobody takes yet
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
+class Tunnel(Protocol):
+    """Who takes a client's bytes once they are no requests any more."""
+
+    def data(self, data: bytes) -> None: ...
+    def end(self) -> None:
+        """The client has half-closed: there will be no more of them."""
+
+
 class Connection(Protocol):
     """What a request asks of the connection it came on; wire.client has the real one."""
 
     @property
-    def draining(self) -> bool: ...
+    def is_last(self) -> bool: ...
     @property
     def writable(self) -> bool: ...
     def write(self, data: bytes) -> None: ...
@@ -29,7 +37,7 @@ class Connection(Protocol):
     def pause(self) -> None: ...
     def resume(self) -> None: ...
     def cut(self, *, at_once: bool = False) -> None: ...
-    def open_tunnel(self, take: Callable[[bytes], None]) -> None: ...
+    def open_tunnel(self, tunnel: Tunnel) -> None: ...
 
 
 class Request:
@@ -183,7 +191,7 @@ class Request:
 
     def closes(self) -> bool:
         """Whether the connection ends with the answer that begins now."""
-        if self.ends_by_closing or not self.complete or self.connection.draining:
+        if self.ends_by_closing or not self.complete or self.connection.is_last:
             self.keep = False
         return not self.keep
 

@@ -72,6 +72,11 @@ class UpstreamConnection(asyncio.Protocol):
         if self._transport is not None and not self.closed:
             self._transport.write(data)
 
+    def write_end(self) -> None:
+        """Half-close, where that can be said: TLS has no word for it."""
+        if self._transport is not None and not self.closed and self._transport.can_write_eof():
+            self._transport.write_eof()
+
     def unsent(self) -> int:
         """Bytes written that the upstream's socket has not taken yet."""
         return 0 if self._transport is None else self._transport.get_write_buffer_size()

@@ -88,7 +88,7 @@ class Rig:
         )
         await self.runtime.start()
         self.forwarder = Forwarder(self.runtime)
-        self.listener = ClientListener(self.forwarder.serve, lambda: self.runtime.settings.client_header_timeout_s)
+        self.listener = ClientListener(self.forwarder, lambda: self.runtime.settings.client_header_timeout_s)
         sock = socket.socket()
         sock.setblocking(False)
         sock.bind(("127.0.0.1", 0))

@@ -52,7 +52,7 @@ async def test_waiter_that_has_pipelined_too_much_leaves_the_queue_with_its_clie
     await waiting.send(post("/up/", b"{}") + BIG)
     await becomes(lambda: len(rig.scheduler.waiting) == 1, "one waits")
     waiting.send_what_fits(BIG)
-    waiting.fin() if how == "fin" else waiting.reset()
+    waiting.close() if how == "fin" else waiting.reset()
     await becomes(lambda: len(rig.scheduler.waiting) == 0, "the queue is empty")
 
 
