@@ -1,9 +1,12 @@
-# What a test is given: `start`, which makes rigs, and `rig`, one with the defaults.
+# What a test is given: `start`, which makes rigs, and `rig`, one with the defaults; `start_hop` and `hop`, for tests
+# that must hold for any hop, and so run once with us and once with HAProxy between the two sides.
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 
 import pytest
 
+from rawsides.haproxy import COMMAND, Haproxy, HaproxyProcess
+from rawsides.hop import Hop, StartHop
 from rawsides.rig import Rig, Start
 from rawsides.upstream import Upstream
 
@@ -35,3 +38,42 @@ async def start() -> AsyncIterator[Start]:
 async def rig(start: Start) -> Rig:
     """A rig without a limit, so that nobody waits."""
     return await start()
+
+
+@pytest.fixture(scope="session")
+def haproxy() -> Iterator[HaproxyProcess]:
+    """The process that all tests through HAProxy share."""
+    if COMMAND is None:
+        pytest.skip("haproxy is not installed")
+    process = HaproxyProcess()
+    yield process
+    process.stop()
+
+
+@pytest.fixture(params=["slotgate", "haproxy"])
+def front(request: pytest.FixtureRequest) -> str:
+    """Who stands between the two sides."""
+    return str(request.param)
+
+
+@pytest.fixture
+async def start_hop(front: str, start: Start, request: pytest.FixtureRequest) -> AsyncIterator[StartHop]:
+    """`await start_hop(receive_buffer=4096)`: a hop to an upstream with that buffer. Targets are passed on whole."""
+    process: HaproxyProcess | None = request.getfixturevalue("haproxy") if front == "haproxy" else None
+    others: list[Haproxy] = []
+
+    async def begin(*, receive_buffer: int | None = None) -> Hop:
+        if process is None:
+            return await start(receive_buffer=receive_buffer, default_upstream="up")
+        others.append(Haproxy(process, Upstream(receive_buffer=receive_buffer)))
+        return others[-1]
+
+    yield begin
+    for other in others:
+        other.close()
+
+
+@pytest.fixture
+async def hop(start_hop: StartHop) -> Hop:
+    """A hop with the defaults."""
+    return await start_hop()

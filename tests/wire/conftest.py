@@ -1,12 +1,13 @@
-# Each test of the wire runs on uvloop and on asyncio's own loop, unless it says otherwise.
+# Each test of the wire runs on uvloop and on asyncio's own loop, unless it says otherwise; those in test_hop_* run
+# through us and through HAProxy instead, to show that the tests are right.
 
 import asyncio
 from collections.abc import Callable, Mapping
 
 import uvloop
-from rawsides.fixtures import rig, start
+from rawsides.fixtures import front, haproxy, hop, rig, start, start_hop
 
-__all__ = ["rig", "start"]
+__all__ = ["front", "haproxy", "hop", "rig", "start", "start_hop"]
 
 
 def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
