@@ -1,0 +1,117 @@
+# The head writers against hostile heads: what we write is the message that was read, less what a proxy removes. Every
+# line is one that came in, in its order; nothing hop-by-hop, and nothing that was meant for us, is among them.
+
+from random import Random
+
+from hostile import by_h11, grammar
+from hostile.driver import fuzzed
+from hostile.mutation import chance, pick
+from hostile.reading import answers, requests
+
+from proxy.web.identity import OWN_HEADERS
+from proxy.wire.head import (
+    FIELDS_MAX,
+    RequestHead,
+    ResponseHead,
+    connection_options,
+    parse_request,
+    parse_response,
+    request_bytes,
+    request_length,
+    response_bytes,
+    response_length,
+)
+
+HOST = b"upstream.test:81"
+FRAMING = {b"content-length", b"transfer-encoding", b"host"}
+HOP_BY_HOP = {b"connection", b"keep-alive", b"proxy-connection", b"proxy-authenticate", b"proxy-authorization"}
+
+
+def dropped_from_requests(head: RequestHead, name: bytes, value: bytes) -> bool:
+    listed = connection_options(head.names, head.fields) - FRAMING
+    return (
+        name in HOP_BY_HOP | OWN_HEADERS | listed | {b"upgrade", b"te", b"forwarded"}
+        or name.startswith(b"x-forwarded-")
+        or (name == b"expect" and value.lower() == b"100-continue")
+    )
+
+
+def dropped_from_answers(head: ResponseHead, name: bytes) -> bool:
+    listed = connection_options(head.names, head.fields) - FRAMING
+    return name in HOP_BY_HOP | listed | {b"upgrade", b"te", b"alt-svc"}
+
+
+def as_h11_lists_them(head: RequestHead | ResponseHead) -> list[tuple[bytes, bytes]]:
+    return [(name, value) for name, (_, value) in zip(head.names, head.fields, strict=True)]
+
+
+@fuzzed(500)
+def test_request_is_written_as_it_was_read_less_what_is_removed(rng: Random) -> None:
+    raw = grammar.request(rng, b"1")
+    reading = requests([raw])
+    if not reading.messages:
+        return
+    head, target = reading.messages[0].head, b"/to" + pick(rng, (b"", b"?q", b"//\xff"))
+    written = request_bytes(head, target, HOST, own=OWN_HEADERS)
+    again = parse_request(written)
+    assert (again.method, again.target, again.minor) == (head.method, target, 1), raw
+    assert request_length(again) == request_length(head), raw
+
+    kept = [
+        line
+        for line, name, (_, value) in zip(head.lines, head.names, head.fields, strict=True)
+        if name != b"host" and not dropped_from_requests(head, name, value)
+    ]
+    ours = [line for line, name in zip(again.lines, again.names, strict=True) if name not in (b"host", b"te")]
+    assert ours == kept, raw
+    assert [value for name, value in as_h11_lists_them(again) if name == b"host"] == [HOST], raw
+    assert {value for name, value in as_h11_lists_them(again) if name == b"te"} <= {b"trailers"}, raw
+
+    assert request_bytes(again, target, HOST, own=OWN_HEADERS) == written, raw
+    theirs = by_h11.request(written)
+    assert theirs is not None, written
+    assert (theirs.head.method, theirs.head.target) == (again.method, by_h11.plain_target(target)), raw
+    assert len(theirs.head.headers) == len(again.lines), raw
+
+
+@fuzzed(300)
+def test_upgrade_is_written_once(rng: Random) -> None:
+    reading = requests(
+        [b"GET /up HTTP/1.1\r\nUpgrade: websocket\r\nConnection: upgrade\r\n" + grammar.request(rng, b"1")]
+    )
+    for message in reading.messages[:1]:
+        written = request_bytes(message.head, b"/", HOST, own=OWN_HEADERS, upgrade=True)
+        again = parse_request(written)
+        assert connection_options(again.names, again.fields) == {b"upgrade"}, written
+        assert again.names.count(b"connection") == 1, written
+        assert request_bytes(again, b"/", HOST, own=OWN_HEADERS, upgrade=True) == written
+
+
+@fuzzed(500)
+def test_answer_is_written_as_it_was_read_less_what_is_removed(rng: Random) -> None:
+    raw = grammar.answer(rng, b"1")
+    how = {"close": chance(rng, 50), "dechunked": chance(rng, 50), "upgrade": chance(rng, 20)}
+    for message in answers([raw], b"GET").messages:
+        head = message.head
+        if len(head.lines) == FIELDS_MAX:
+            continue  # with a line of ours it has one more than we read
+        written = response_bytes(head, **how)
+        again = parse_response(written)
+        assert (again.status, again.reason, again.minor) == (head.status, head.reason, 1), raw
+        if not how["dechunked"]:
+            assert response_length(again, b"GET") == response_length(head, b"GET"), raw
+
+        unwanted = (b"transfer-encoding", b"trailer") if how["dechunked"] else ()
+        kept = [
+            line
+            for line, name in zip(head.lines, head.names, strict=True)
+            if (name == b"upgrade" and how["upgrade"]) or not (dropped_from_answers(head, name) or name in unwanted)
+        ]
+        added = [b"Connection: Upgrade"] if how["upgrade"] else [b"Connection: close"] if how["close"] else []
+        assert again.lines == kept + added, raw
+        assert response_bytes(again, **how) == written, raw
+        if head.status >= 200:
+            theirs = by_h11.answer(written, b"GET")
+            assert theirs is not None, written
+            assert (theirs.head.status_code, theirs.head.reason) == (again.status, again.reason), raw
+            assert len(theirs.head.headers) == len(again.lines), raw
