@@ -5,6 +5,7 @@
 
 VENV ?= .venv
 ARGS ?=
+MINUTES ?= 10
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
   "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$python" && break; done)
 BIN := $(VENV)/bin
@@ -14,12 +15,13 @@ FORMATTED := proxy tests $(wildcard .ci/*.py)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help serve test check lint lock system-packages clean
+.PHONY: help serve test check lint fuzz lock system-packages clean
 
 help:
 	@echo 'make serve   install and start the proxy (ARGS="--limit umans=4" passes options; PYTHON=/path picks one)'
 	@echo 'make test    install what the tests need and run them (ARGS="tests/core -k star" picks some)'
 	@echo 'make check   format and lint check, types, layers, tests with branch coverage'
+	@echo 'make fuzz    hostile bytes against the parsers and a live proxy for minutes (MINUTES=10)'
 	@echo 'make lock    write constraints.txt anew'
 	@echo 'make clean   remove what was made'
 
@@ -37,6 +39,9 @@ lint: $(VENV)/developing
 	$(BIN)/ruff check $(FORMATTED)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+fuzz: $(VENV)/developing
+	FUZZ_MINUTES=$(MINUTES) $(BIN)/python -m pytest tests/fuzz $(ARGS)
 
 # Debian's python3 comes without ensurepip, and `python3 -m venv` then leaves half a venv behind.
 $(BIN)/python:
@@ -57,10 +62,12 @@ $(VENV)/developing: $(BIN)/python pyproject.toml constraints.txt
 	@$(PIP) install --constraint constraints.txt --editable '.[dev]'
 	@touch $@ $(VENV)/installed
 
-# What tests use beside Python, where we may install it: without it those tests are skipped.
+# What tests use beside Python, as command:package, where we may install it: without it those tests are skipped.
 system-packages:
-	@command -v systemd-analyze >/dev/null || [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null \
-	  || { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends systemd; }
+	@missing=; for pair in systemd-analyze:systemd haproxy:haproxy; do \
+	  command -v "$${pair%:*}" >/dev/null || missing="$$missing $${pair#*:}"; done; \
+	if [ -n "$$missing" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then apt-get update \
+	  && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends $$missing; fi
 
 lock:
 	$(PYTHON) -m venv --clear $(VENV)-lock
