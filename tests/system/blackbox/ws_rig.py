@@ -2,6 +2,7 @@
 #
 # Rule 1: a test ends at rest, as with `rig`: no slot held, nobody waiting, no socket left at a server.
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -21,10 +22,19 @@ class Tunnels:
         self.rig = rig
         self.servers = servers
         self._clients: list[Socket] = []
+        self._connecting: list[asyncio.Task[Socket]] = []
 
     async def connect(self, upstream: str = "websockets", *, by: str = "websockets", **options: Any) -> Socket:
         """A client through the proxy."""
         return self._kept(await LIBRARIES[by].connect(self.url(upstream), **options))
+
+    async def line_up(self, *names: str, upstream: str = "websockets", **options: Any) -> list[asyncio.Task[Socket]]:
+        """Upgrades that have to wait; each is in the queue before the next one comes."""
+        already = (await self.rig.status(upstream))["queued"]
+        for count, name in enumerate(names, already + 1):
+            self._connecting.append(asyncio.create_task(self.connect(upstream, name=name, **options)))
+            await self.rig.queued(count, upstream)
+        return self._connecting[-len(names) :]
 
     async def connect_directly(self, server: str = "websockets", *, by: str = "websockets", **options: Any) -> Socket:
         """The same client without the proxy."""
@@ -51,7 +61,11 @@ class Tunnels:
         await self.rig.reset()
 
     async def leave(self) -> None:
-        """Every client vanishes."""
+        """Every client vanishes, those that wait as well."""
+        for task in self._connecting:
+            task.cancel()
+        await asyncio.gather(*self._connecting, return_exceptions=True)
+        self._connecting.clear()
         for client in self._clients:
             client.leave("rst")
             await client.ended()
@@ -76,13 +90,16 @@ async def serving(**servers: Server) -> AsyncIterator[None]:
 async def tunnels_to(
     directory: Path, servers: Mapping[str, Server], upstreams: Mapping[str, Options], **top: Any
 ) -> AsyncIterator[Tunnels]:
-    """A running proxy. Each upstream is its own provider; options may name its server, else it is of its own name."""
+    """A running proxy. Each upstream is its own provider. Its option `server` names its server, if that is not of its
+    own name; None is a raw one, in `rig.upstreams`."""
     async with serving(**servers):
         configured, behind = {}, {}
         for name, options in upstreams.items():
-            behind[name] = servers[options.get("server", name)]
-            rest = {key: value for key, value in options.items() if key != "server"}
-            configured[name] = {"url": behind[name].url, "provider": name, "cooldown": "0s", **rest}
+            configured[name] = {"provider": name, "cooldown": "0s", **options}
+            server = configured[name].pop("server", name)
+            if server is not None:
+                behind[name] = servers[server]
+                configured[name]["url"] = servers[server].url
         async with a_rig(directory, configured, top) as rig:
             tunnels = Tunnels(rig, behind)
             yield tunnels
