@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 
 import pytest
 
-from rawsides.haproxy import COMMAND, Haproxy, HaproxyProcess
+from rawsides.haproxy import COMMAND, WRITTEN_DOWN, Haproxy, HaproxyProcess
 from rawsides.hop import Hop, StartHop
 from rawsides.rig import Rig, Start
 from rawsides.upstream import Upstream
@@ -51,15 +51,23 @@ def haproxy() -> Iterator[HaproxyProcess]:
 
 
 @pytest.fixture(params=["slotgate", "haproxy"])
-def front(request: pytest.FixtureRequest) -> str:
+def between(request: pytest.FixtureRequest) -> str:
     """Who stands between the two sides."""
     return str(request.param)
 
 
 @pytest.fixture
-async def start_hop(front: str, start: Start, request: pytest.FixtureRequest) -> AsyncIterator[StartHop]:
+def front(between: str, request: pytest.FixtureRequest) -> str:
+    """The same, for tests that tell the two apart: what HAProxy does otherwise is written down for one version."""
+    if between == "haproxy" and not (found := request.getfixturevalue("haproxy").version).startswith(WRITTEN_DOWN):
+        pytest.skip(f"what HAProxy does otherwise is written down for {WRITTEN_DOWN}, and this is {found}")
+    return between
+
+
+@pytest.fixture
+async def start_hop(between: str, start: Start, request: pytest.FixtureRequest) -> AsyncIterator[StartHop]:
     """`await start_hop(receive_buffer=4096)`: a hop to an upstream with that buffer. Targets are passed on whole."""
-    process: HaproxyProcess | None = request.getfixturevalue("haproxy") if front == "haproxy" else None
+    process: HaproxyProcess | None = request.getfixturevalue("haproxy") if between == "haproxy" else None
     others: list[Haproxy] = []
 
     async def begin(*, receive_buffer: int | None = None) -> Hop:

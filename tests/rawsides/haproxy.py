@@ -15,6 +15,7 @@ from rawsides.peer import PATIENCE, Peer
 from rawsides.upstream import Upstream
 
 COMMAND = shutil.which("haproxy") or shutil.which("haproxy", path="/usr/sbin")  # where only root looks by itself
+WRITTEN_DOWN = "2.6."  # what tests say that HAProxy does otherwise was seen with this version, Debian 12's
 CONFIG = """
 global
     nbthread 1
@@ -54,6 +55,8 @@ class HaproxyProcess:
 
     def __init__(self) -> None:
         assert COMMAND is not None
+        about = subprocess.run([COMMAND, "-v"], capture_output=True, check=True, text=True).stdout
+        self.version = about.split()[2]  # HAProxy version 2.6.12-1+deb12u4 2026/10/17 - https://haproxy.org/
         with _listening() as clients, _listening() as admin:
             self.address: tuple[str, int] = clients.getsockname()
             self._admin: tuple[str, int] = admin.getsockname()

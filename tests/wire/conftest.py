@@ -5,9 +5,9 @@ import asyncio
 from collections.abc import Callable, Mapping
 
 import uvloop
-from rawsides.fixtures import front, haproxy, hop, rig, start, start_hop
+from rawsides.fixtures import between, front, haproxy, hop, rig, start, start_hop
 
-__all__ = ["front", "haproxy", "hop", "rig", "start", "start_hop"]
+__all__ = ["between", "front", "haproxy", "hop", "rig", "start", "start_hop"]
 
 
 def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
