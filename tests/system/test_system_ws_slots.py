@@ -3,19 +3,13 @@
 import asyncio
 
 import pytest
+from blackbox.ws import UPGRADE
 from blackbox.ws_rig import Tunnels
 
 TUNNELS = {
     "websockets": {"limit": 2},
     "mixed": {"limit": 2, "server": "aiohttp"},  # whose server answers plain requests too
 }
-
-UPGRADE = [
-    ("Connection", "Upgrade"),
-    ("Upgrade", "websocket"),
-    ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="),
-    ("Sec-WebSocket-Version", "13"),
-]
 
 
 async def test_six_at_once_are_never_more_than_two_at_the_upstream_and_keep_their_order(tunnels: Tunnels) -> None:

@@ -14,8 +14,14 @@ from typing import Any, NamedTuple, Protocol
 from blackbox.waiting import PATIENCE
 
 Message = str | bytes
+Headers = list[tuple[str, str]]
 ABNORMAL = 1006  # RFC 6455 7.1.5: what a library reports where no close frame came
-NO_STATUS = 1005  # where one came without a code
+UPGRADE = (  # what makes a GET of a raw client an upgrade
+    ("Connection", "Upgrade"),
+    ("Upgrade", "websocket"),
+    ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="),
+    ("Sec-WebSocket-Version", "13"),
+)
 
 
 class Ending(NamedTuple):
@@ -86,13 +92,15 @@ class Door:
     def __init__(self) -> None:
         self.refusal: Refusal | None = None
         self.names: list[str | None] = []  # of the sockets that came in, in their order (`x-name`)
+        self.upgrades: list[tuple[str, Headers]] = []  # the target and the headers of each
         self.peak = 0  # how many were open at once
         self._sockets: list[Socket] = []
         self._waiting: asyncio.Queue[Socket] = asyncio.Queue()
 
-    def enter(self, end: Socket, name: str | None) -> None:
+    def enter(self, end: Socket, target: str, headers: Headers) -> None:
         """A server has accepted an upgrade."""
-        self.names.append(name)
+        self.upgrades.append((target, headers))
+        self.names.append(next((value for key, value in headers if key.lower() == "x-name"), None))
         self._sockets = [other for other in self._sockets if is_open(other)]
         self._sockets.append(end)
         self.peak = max(self.peak, len(self._sockets))
@@ -109,6 +117,7 @@ class Door:
             end.leave("rst")
         self._sockets.clear()
         self.names.clear()
+        self.upgrades.clear()
         self.refusal, self.peak = None, 0
         while not self._waiting.empty():
             self._waiting.get_nowait()

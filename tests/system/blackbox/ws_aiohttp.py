@@ -139,6 +139,6 @@ class Server:
         )
         await raw.prepare(request)
         end = End(raw, request.transport)
-        self.door.enter(end, request.headers.get("x-name"))
+        self.door.enter(end, request.path_qs, list(request.headers.items()))
         await end.over.wait()
         return raw

@@ -116,7 +116,7 @@ class Server:
 
     async def _serve(self, raw: ServerConnection) -> None:
         assert raw.request is not None
-        self.door.enter(End(raw), raw.request.headers.get("x-name"))
+        self.door.enter(End(raw), raw.request.path, list(raw.request.headers.raw_items()))
         await raw.wait_closed()
 
     def _refuse(self, raw: ServerConnection, request: Request) -> Response | None:

@@ -1,0 +1,65 @@
+# WebSockets to an upstream behind TLS, whose certificate is verified.
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+import trustme
+from blackbox import ws_aiohttp, ws_websockets
+from blackbox.rig import Options
+from blackbox.ws import ABNORMAL, Ending, RefusedError
+from blackbox.ws_rig import Tunnels, tunnels_to
+
+LARGE = bytes(range(256)) * 20_000
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def module_tunnels(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Tunnels]:
+    """Both libraries behind TLS; to "stranger" nobody has given the proxy its authority."""
+    directory = tmp_path_factory.mktemp("proxy")
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(directory / "ca.pem"))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    servers = {"websockets": ws_websockets.Server(tls=context), "aiohttp": ws_aiohttp.Server(tls=context)}
+    upstreams: dict[str, Options] = {name: {"tls": {"ca_file": str(directory / "ca.pem")}} for name in servers}
+    upstreams["stranger"] = {"server": "websockets"}
+    async with tunnels_to(directory, servers, upstreams) as tunnels:
+        yield tunnels
+
+
+@pytest.mark.parametrize("library", ["websockets", "aiohttp"])
+async def test_messages_and_endings_pass_both_ways(tunnels: Tunnels, library: str) -> None:
+    client, server = await tunnels.pair(library, by=library)
+    for source, target in ((client, server), (server, client)):
+        await source.say("hello")
+        assert await target.hear() == "hello"
+        saying = asyncio.create_task(source.say(LARGE))
+        is_whole = await target.hear() == LARGE
+        await saying
+        assert is_whole
+    seen, _ = await asyncio.gather(server.ended(), client.close(4001, "größer"))
+    assert seen == Ending(4001, "größer")
+    client, server = await tunnels.pair(library, by=library)
+    seen, _ = await asyncio.gather(client.ended(), server.close(1011, "failed"))
+    assert seen == Ending(1011, "failed")
+    await tunnels.rig.in_flight(0, library)
+
+
+@pytest.mark.parametrize("how", ["fin", "rst"])
+@pytest.mark.parametrize("dying", ["client", "server"])
+async def test_death_of_one_side_is_seen_at_the_other(tunnels: Tunnels, dying: str, how: str) -> None:
+    client, server = await tunnels.pair()
+    dead, other = (client, server) if dying == "client" else (server, client)
+    dead.leave(how)
+    assert (await other.ended()).code == ABNORMAL
+    await tunnels.rig.in_flight(0, "websockets")
+
+
+async def test_upstream_that_is_not_trusted_gets_no_upgrade(tunnels: Tunnels) -> None:
+    with pytest.raises(RefusedError) as caught:
+        await tunnels.connect("stranger")
+    assert (caught.value.status, caught.value.headers["x-slotgate-error"]) == (502, "upstream_unreachable")
+    assert tunnels.door("stranger").names == []
