@@ -68,7 +68,7 @@ class Forwarder:
         )
 
     def _refuse(self, request: Request, error: OwnAnswer, record: RequestRecord) -> None:
-        record.outcome, record.code, record.status = "refused", error.code, error.status
+        record.code, record.status = error.code, error.status
         request.refuse(error)
 
     async def _serve(self, request: Request, record: RequestRecord) -> None:

@@ -12,10 +12,11 @@ from proxy.core.model import Phase, Slot
 from proxy.errors import StaleConnection, WireError
 from proxy.service.clock import Clock
 from proxy.wire.exchange import Exchange, Sink
+from proxy.wire.pool import Pool
 from proxy.wire.relay import Meter, Relay
 from proxy.wire.request import Request
 from proxy.wire.tunnel import UpstreamTunnel
-from proxy.wire.upstream import Pool, UpstreamConnection
+from proxy.wire.upstream import UpstreamConnection
 
 LAST_WORDS_S = 1.0  # spec §6.3: how long the upstream's end is read after an early close
 

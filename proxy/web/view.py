@@ -7,7 +7,7 @@ from proxy.service.runtime import Runtime
 from proxy.web.identity import Reader
 from proxy.web.routing import Router
 from proxy.wire.dial import Way
-from proxy.wire.upstream import Pool
+from proxy.wire.pool import Pool
 
 
 class View:

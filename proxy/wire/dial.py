@@ -11,9 +11,7 @@ import base64
 import contextlib
 import os
 import ssl
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar, cast
 
 import aiohappyeyeballs
 
@@ -22,9 +20,9 @@ from proxy.errors import BadMessage, ConnectFailed, ConnectTimedOut
 from proxy.wire.head import parse_response
 from proxy.wire.head_reader import HeadReader
 from proxy.wire.resolve import Resolver
+from proxy.wire.upstream import UpstreamConnection
 
 HAPPY_EYEBALLS_S = 0.25  # RFC 8305 5: how long an address is tried alone
-_P = TypeVar("_P", bound=asyncio.Protocol)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,19 +36,23 @@ class Way:
     proxy_tls: ssl.SSLContext | None = None
 
 
-async def dial(way: Way, protocol: Callable[[], _P], resolver: Resolver, loop: asyncio.AbstractEventLoop) -> _P:
-    """The protocol of a new connection. ConnectFailed or ConnectTimedOut, with the reason."""
+async def dial(way: Way, resolver: Resolver, loop: asyncio.AbstractEventLoop) -> UpstreamConnection:
+    """A new connection. ConnectFailed or ConnectTimedOut, with the reason."""
     try:
         async with asyncio.timeout(way.timeout_s):
-            if way.proxy is None:
-                return await _open(way.url, way.tls, protocol, resolver, loop)
-            if way.tls is None:
-                return await _open(way.proxy, way.proxy_tls, protocol, resolver, loop)
-            return await _open_through(way, way.proxy, way.tls, protocol, resolver, loop)
+            connection = await _open(way.url if way.proxy is None else way.proxy, resolver, loop)
+            try:
+                await _prepare(connection, way, loop)
+            except BaseException:
+                connection.close()
+                raise
     except TimeoutError:
         raise ConnectTimedOut(f"no connection within {way.timeout_s:g} s") from None
     except (OSError, ssl.CertificateError) as error:
         raise ConnectFailed(_reason(error)) from error
+    if connection.closed:  # before anybody could hear of it
+        raise ConnectFailed("the connection was closed at once")
+    return connection
 
 
 def proxy_authorization(proxy: BaseUrl) -> bytes | None:
@@ -60,21 +62,13 @@ def proxy_authorization(proxy: BaseUrl) -> bytes | None:
     return b"Basic " + base64.b64encode(proxy.userinfo.encode())
 
 
-async def _open(
-    url: BaseUrl,
-    tls: ssl.SSLContext | None,
-    protocol: Callable[[], _P],
-    resolver: Resolver,
-    loop: asyncio.AbstractEventLoop,
-) -> _P:
+async def _open(url: BaseUrl, resolver: Resolver, loop: asyncio.AbstractEventLoop) -> UpstreamConnection:
     infos = await resolver.look_up(url.host, url.port)
     sock = await aiohappyeyeballs.start_connection(
         infos, happy_eyeballs_delay=HAPPY_EYEBALLS_S, interleave=1, loop=loop
     )
     try:
-        _, made = await loop.create_connection(
-            protocol, sock=sock, ssl=tls, server_hostname=None if tls is None else url.host
-        )
+        _, made = await loop.create_connection(lambda: UpstreamConnection(loop), sock=sock)
     except BaseException:
         with contextlib.suppress(OSError):
             sock.close()
@@ -82,61 +76,60 @@ async def _open(
     return made
 
 
-async def _open_through(
-    way: Way,
-    proxy: BaseUrl,
-    tls: ssl.SSLContext,
-    protocol: Callable[[], _P],
-    resolver: Resolver,
-    loop: asyncio.AbstractEventLoop,
-) -> _P:
-    asking = await _open(proxy, way.proxy_tls, lambda: _Connect(loop), resolver, loop)
-    try:
-        await asking.ask(way.url, proxy_authorization(proxy))
-        made = protocol()
-        inside = await loop.start_tls(asking.transport, made, tls, server_hostname=way.url.host)
-    except BaseException:
-        asking.transport.abort()
-        raise
-    made.connection_made(cast(asyncio.Transport, inside))  # start_tls leaves that to its caller
-    return made
+async def _prepare(connection: UpstreamConnection, way: Way, loop: asyncio.AbstractEventLoop) -> None:
+    """Put TLS and the tunnel through a proxy between the socket and whoever will use the connection."""
+    if way.proxy is not None:
+        if way.proxy.tls and way.proxy_tls is not None:
+            await connection.secure(way.proxy_tls, way.proxy.host)
+        if way.tls is not None:
+            await _Connect(connection, loop).ask(way.url, proxy_authorization(way.proxy))
+    if way.tls is not None:
+        await connection.secure(way.tls, way.url.host)
 
 
-class _Connect(asyncio.Protocol):
-    """Asks a proxy for a tunnel (RFC 9110 9.3.6)."""
+class _Connect:
+    """Asks a proxy for a tunnel (RFC 9110 9.3.6); the connection's user until it is there."""
 
-    transport: asyncio.Transport
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, connection: UpstreamConnection, loop: asyncio.AbstractEventLoop) -> None:
+        self._connection = connection
         self._answer: asyncio.Future[int] = loop.create_future()
         self._heads = HeadReader()
 
     async def ask(self, url: BaseUrl, authorization: bytes | None) -> None:
+        """ConnectFailed if the proxy says no."""
         place = (url.authority if ":" in url.authority.rpartition("]")[2] else f"{url.authority}:{url.port}").encode()
         lines = [b"CONNECT %s HTTP/1.1" % place, b"Host: " + place]
         if authorization is not None:
             lines.append(b"Proxy-Authorization: " + authorization)
-        self.transport.write(b"\r\n".join(lines) + b"\r\n\r\n")
+        self._connection.user = self
+        self._connection.write(b"\r\n".join(lines) + b"\r\n\r\n")
         status = await self._answer
+        self._connection.user = None
         if not 200 <= status < 300:
             raise ConnectFailed(f"the proxy answered CONNECT with {status}")
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast(asyncio.Transport, transport)
+    # --- User ---
 
-    def data_received(self, data: bytes) -> None:
+    def data(self, data: bytes) -> None:
         self._heads.buffer += data
         try:
-            while (raw := self._heads.take()) is not None and not self._answer.done():
+            while not self._answer.done() and (raw := self._heads.take()) is not None:
                 status = parse_response(raw).status
                 if status >= 200:
                     self._answer.set_result(status)
         except BadMessage as error:
-            self.connection_lost(ConnectionError(f"the proxy's answer to CONNECT: {error}"))
+            self._fail(f"the proxy's answer to CONNECT: {error}")
+        if self._answer.done() and self._heads.buffer and not self._answer.exception():
+            self._connection.close()  # it speaks for the upstream, whom nobody has asked yet
 
-    def connection_lost(self, exc: Exception | None) -> None:
+    def lost(self, error: Exception | None) -> None:
+        self._fail("the proxy closed the connection" if error is None else str(error))
+
+    def writable(self, ready: bool) -> None:
+        """A head is short: nobody has to wait."""
+
+    def _fail(self, reason: str) -> None:
         if not self._answer.done():
-            reason = "the proxy closed the connection" if exc is None else str(exc)
             self._answer.set_exception(ConnectFailed(reason))
 
 

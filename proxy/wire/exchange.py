@@ -5,6 +5,7 @@
 # Rule 3: `ended` is resolved exactly once, with the error or None; afterwards the exchange touches nothing.
 
 import asyncio
+import ssl
 from collections.abc import Callable
 from typing import Protocol
 
@@ -12,7 +13,8 @@ from proxy.errors import BadMessage, BadResponse, StaleConnection, UpstreamCut, 
 from proxy.wire.body import Body, UntilClose, body_of
 from proxy.wire.head import ResponseHead, connection_options, parse_response, response_length
 from proxy.wire.head_reader import HeadReader
-from proxy.wire.upstream import Pool, UpstreamConnection
+from proxy.wire.pool import Pool
+from proxy.wire.upstream import UpstreamConnection
 
 INTERIM_MAX = 100  # 1xx answers before the final one: more is no conversation
 
@@ -104,13 +106,17 @@ class Exchange:
                 self._finish(StaleConnection("a kept connection was closed before it answered"))
             else:
                 self._finish(BadResponse("the connection ended before an answer"))
-        elif isinstance(self._body, UntilClose) and error is None:
+        elif isinstance(self._body, UntilClose) and (error is None or self._ends_by_itself(error)):
             self.sink.end()
             self._finish(None)
         else:
             self._finish(UpstreamCut("the connection ended in the middle of the answer"))
 
     # --- inside ---
+
+    def _ends_by_itself(self, error: Exception) -> bool:
+        """A tunnel's protocol has its own end; many that speak it leave TLS without a word."""
+        return self.switched and isinstance(error, ssl.SSLEOFError)
 
     def _read_heads(self) -> None:
         """Read 1xx heads and the final one."""

@@ -1,20 +1,18 @@
-# Connections to one upstream: dialled, used by one exchange at a time, kept for the next.
+# One connection to an upstream: bytes of the one exchange that uses it, whatever they travel in.
 #
-# Rule 1: there is no hidden cap. How many exchanges run is the scheduler's business alone.
-# Rule 2: an idle connection that says anything, or ends, is dropped: nothing unsolicited reaches the next exchange.
-# Rule 3: idle time is kept below what servers keep (5 s in uvicorn and Node): the race with their closing is rare.
+# Rule 1: closing is over when `close` returns: the upstream hears the end before anybody is let in after it.
+# Rule 2: who uses the connection hears of its end exactly once, and of all that came before.
+# Rule 3: TLS lies between the socket and the user, one layer for the upstream and one for a proxy reached by https.
 
 import asyncio
 import contextlib
 import os
 import socket
+import ssl
 from typing import Protocol, cast
 
-from proxy.wire.dial import Way, dial
 from proxy.wire.keepalive import keep_alive
-from proxy.wire.resolve import Resolver
-
-IDLE_S = 4.0
+from proxy.wire.tls_session import TlsSession
 
 
 class User(Protocol):
@@ -22,7 +20,7 @@ class User(Protocol):
 
     def data(self, data: bytes) -> None: ...
     def lost(self, error: Exception | None) -> None:
-        """The connection ended; None for a clean end of the upstream's sending."""
+        """The connection ended; None for an end of the upstream's own."""
 
     def writable(self, ready: bool) -> None: ...
 
@@ -37,26 +35,47 @@ class UpstreamConnection(asyncio.Protocol):
         self.closed = False
         self._loop = loop
         self._transport: asyncio.Transport | None = None
+        self._layers: list[TlsSession] = []  # the outermost first, next to the socket
+        self._securing: asyncio.Future[None] | None = None
+        self._fault: Exception | None = None  # why it ended before anybody used it
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else "idle" if self.user is None else "in use"
         return f"<UpstreamConnection {state}, used {self.uses} times before>"
+
+    async def secure(self, context: ssl.SSLContext, host: str) -> None:
+        """Speak TLS from here on, with `host`. OSError, ssl.SSLError among it, if that does not come about."""
+        if self.closed:
+            raise self._fault or ConnectionResetError("the connection was closed")
+        layer = TlsSession(context, host)
+        self._write(layer.start(), len(self._layers))
+        self._layers.append(layer)
+        self._securing = self._loop.create_future()
+        try:
+            await self._securing
+        finally:
+            self._securing = None
+
+    # --- asyncio.Protocol ---
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's transports are none by inheritance
         keep_alive(transport.get_extra_info("socket"))
 
     def data_received(self, data: bytes) -> None:
-        if self.user is None:
-            self.close()
+        if self._layers:
+            self._receive(data)
         else:
-            self.user.data(data)
+            self._hand_on(data)
 
     def eof_received(self) -> bool:
-        self._end(None)
+        self._end(_unannounced(self._layers[-1]) if self._layers and not self._layers[-1].ended else None)
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self.closed = True
+        if exc is not None:
+            self._read_rest()
         self._end(exc)
         self._transport = None
 
@@ -68,13 +87,16 @@ class UpstreamConnection(asyncio.Protocol):
         if self.user is not None:
             self.user.writable(True)
 
+    # --- what users do with it ---
+
     def write(self, data: bytes) -> None:
-        if self._transport is not None and not self.closed:
-            self._transport.write(data)
+        """Send bytes; nothing once the connection has ended."""
+        if not self.closed:
+            self._write(data, len(self._layers))
 
     def write_end(self) -> None:
-        """Half-close, where that can be said: TLS has no word for it."""
-        if self._transport is not None and not self.closed and self._transport.can_write_eof():
+        """Half-close, where that can be said: TLS servers take it for the end of everything."""
+        if self._transport is not None and not self.closed and not self._layers:
             self._transport.write_eof()
 
     def unsent(self) -> int:
@@ -97,80 +119,74 @@ class UpstreamConnection(asyncio.Protocol):
             self._transport.abort()
         self.closed = True
 
+    # --- inside ---
+
+    def _write(self, data: bytes, layers: int) -> None:
+        for layer in reversed(self._layers[:layers]):
+            data = layer.send(data)
+        if self._transport is not None and data:
+            self._transport.write(data)
+
+    def _receive(self, data: bytes) -> None:
+        """Bytes of TLS have come."""
+        for depth, layer in enumerate(self._layers):
+            try:
+                data = layer.receive(data)
+            except ssl.SSLError as error:
+                self._write(layer.to_send(), depth)  # the alert that says why
+                self._end(error)
+                self._leave()
+                return
+            self._write(layer.to_send(), depth)
+            if not data:
+                break
+        last = self._layers[-1]
+        if last.ready and self._securing is not None and not self._securing.done():
+            self._securing.set_result(None)
+        if data:
+            self._hand_on(data)
+        if last.ended:
+            self._end(None)
+            self._leave()
+
+    def _hand_on(self, data: bytes) -> None:
+        if self.user is None:
+            self.close()
+        else:
+            self.user.data(data)
+
+    def _read_rest(self) -> None:
+        """Read what came before the connection broke: a write that failed first must not lose an early answer."""
+        assert self._transport is not None
+        fd = self._transport.get_extra_info("socket").fileno()
+        with contextlib.suppress(OSError):
+            while (self.user is not None or self._securing is not None) and (data := os.read(fd, 65536)):
+                self.data_received(data)
+
+    def _leave(self) -> None:
+        """Close behind what was written."""
+        if self._transport is not None:
+            self._transport.close()
+
     def _end(self, error: Exception | None) -> None:
         self.closed = True
+        self._fault = self._fault or error
+        if self._securing is not None and not self._securing.done():
+            self._securing.set_exception(error or ConnectionResetError("the connection was closed"))
         user, self.user = self.user, None
         if user is not None:
             user.lost(error)
+
+
+def _unannounced(layer: TlsSession) -> ssl.SSLError:
+    where = "without close_notify" if layer.ready else "during the handshake"
+    return ssl.SSLEOFError(ssl.SSL_ERROR_EOF, f"TLS ended {where}")
 
 
 def _shut_down(transport: asyncio.Transport) -> None:
     """Say the end now. A transport's `abort` does so in the next turn of the event loop; in this one the slot may go
     on, and the upstream must never see the next request before the end of this one. By a second descriptor of the
     socket, since uvloop lends its sockets without `shutdown`."""
-    sock = transport.get_extra_info("socket")
-    if sock is None:  # TLS, whose socket has just broken
-        return
-    with contextlib.suppress(OSError), socket.socket(fileno=os.dup(sock.fileno())) as twin:
+    fd = transport.get_extra_info("socket").fileno()
+    with contextlib.suppress(OSError), socket.socket(fileno=os.dup(fd)) as twin:
         twin.shutdown(socket.SHUT_RDWR)
-
-
-class Pool:
-    """The connections of one upstream. `reuse` False makes each exchange its own."""
-
-    def __init__(self, way: Way, *, reuse: bool, loop: asyncio.AbstractEventLoop) -> None:
-        self.way = way
-        self._reuse = reuse
-        self._loop = loop
-        self._resolver = Resolver(loop)
-        self._idle: list[UpstreamConnection] = []
-        self._sweeper: asyncio.TimerHandle | None = None
-
-    def __repr__(self) -> str:
-        return f"<Pool {self.way.url} {len(self._idle)} idle>"
-
-    def take(self) -> UpstreamConnection | None:
-        """An idle connection, the youngest first, or None."""
-        oldest = self._loop.time() - IDLE_S
-        while self._idle:
-            connection = self._idle.pop()
-            if not connection.closed and connection.idle_since >= oldest:
-                return connection
-            connection.close()
-        return None
-
-    async def dial(self) -> UpstreamConnection:
-        """A new connection. ConnectFailed or ConnectTimedOut, with the reason."""
-        return await dial(self.way, lambda: UpstreamConnection(self._loop), self._resolver, self._loop)
-
-    def give_back(self, connection: UpstreamConnection) -> None:
-        """Keep a connection whose exchange ended whole, for the next one."""
-        connection.user = None
-        connection.uses += 1
-        if not self._reuse or connection.closed:
-            connection.close()
-            return
-        connection.idle_since = self._loop.time()
-        self._idle.append(connection)
-        if self._sweeper is None:
-            self._sweeper = self._loop.call_later(IDLE_S, self._sweep)
-
-    def close(self) -> None:
-        """Close what is idle, now and when it is given back."""
-        self._reuse = False
-        if self._sweeper is not None:
-            self._sweeper.cancel()
-            self._sweeper = None
-        while self._idle:
-            self._idle.pop().close()
-
-    def _sweep(self) -> None:
-        oldest = self._loop.time() - IDLE_S
-        keep = []
-        for connection in self._idle:
-            if connection.closed or connection.idle_since <= oldest:
-                connection.close()
-            else:
-                keep.append(connection)
-        self._idle = keep
-        self._sweeper = self._loop.call_later(IDLE_S / 2, self._sweep) if keep else None

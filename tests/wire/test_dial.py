@@ -46,17 +46,21 @@ async def serve() -> AsyncIterator[Serve]:
     await asyncio.gather(*handlers, return_exceptions=True)
 
 
-class Upstream(asyncio.Protocol):
+class Heard:
+    """The user of a connection: what came, and whether it ended."""
+
     def __init__(self) -> None:
         self.received = asyncio.Event()
-        self.data = b""
+        self.got = b""
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = transport
-
-    def data_received(self, data: bytes) -> None:
-        self.data += data
+    def data(self, data: bytes) -> None:
+        self.got += data
         self.received.set()
+
+    def lost(self, error: Exception | None) -> None:
+        self.received.set()
+
+    def writable(self, ready: bool) -> None: ...
 
 
 async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -76,12 +80,13 @@ def authority() -> tuple[ssl.SSLContext, ssl.SSLContext]:
 
 async def echoed(way: Way, said: bytes) -> bytes:
     loop = asyncio.get_running_loop()
-    made = await dial(way, Upstream, Resolver(loop), loop)
-    made.transport.write(said)  # type: ignore[attr-defined]
-    await asyncio.wait_for(made.received.wait(), 10)
-    made.transport.abort()  # type: ignore[attr-defined]
+    connection = await dial(way, Resolver(loop), loop)
+    heard = connection.user = Heard()
+    connection.write(said)
+    await asyncio.wait_for(heard.received.wait(), 10)
+    connection.close()
     await asyncio.sleep(0)
-    return made.data
+    return heard.got
 
 
 def way(
@@ -174,4 +179,4 @@ async def test_a_handshake_that_hangs_is_a_time_out(serve: Serve) -> None:
     url = parse_url(f"https://localhost:{await serve(silent)}")
     loop = asyncio.get_running_loop()
     with pytest.raises(ConnectTimedOut, match=r"within 0\.2 s"):
-        await dial(Way(url=url, tls=context(Tls()), timeout_s=0.2), Upstream, Resolver(loop), loop)
+        await dial(Way(url=url, tls=context(Tls()), timeout_s=0.2), Resolver(loop), loop)

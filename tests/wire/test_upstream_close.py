@@ -15,8 +15,8 @@ async def connected(tls: bool) -> tuple[UpstreamConnection, socket.socket]:
     loop = asyncio.get_running_loop()
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
+    _, connection = await loop.create_connection(lambda: UpstreamConnection(loop), sock=ours)
     if not tls:
-        _, connection = await loop.create_connection(lambda: UpstreamConnection(loop), sock=ours)
         return connection, theirs
     ca = trustme.CA()
     server, client = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.create_default_context()
@@ -26,10 +26,7 @@ async def connected(tls: bool) -> tuple[UpstreamConnection, socket.socket]:
     def accept() -> socket.socket:
         return server.wrap_socket(theirs, server_side=True)
 
-    (_, connection), wrapped = await asyncio.gather(
-        loop.create_connection(lambda: UpstreamConnection(loop), sock=ours, ssl=client, server_hostname="localhost"),
-        asyncio.to_thread(accept),
-    )
+    _, wrapped = await asyncio.gather(connection.secure(client, "localhost"), asyncio.to_thread(accept))
     return connection, wrapped
 
 
@@ -61,21 +58,3 @@ async def test_closing_twice_is_closing_once() -> None:
     await asyncio.sleep(0.01)
     connection.close()
     assert connection.closed
-
-
-async def test_a_broken_tls_connection_that_has_lost_its_socket_can_be_closed() -> None:
-    """Between the loss of the socket and the protocol's hearing of it, a TLS transport has none to lend."""
-
-    class Broken(asyncio.Transport):
-        aborted = False
-
-        def get_extra_info(self, name: str, default: object = None) -> object:
-            return None
-
-        def abort(self) -> None:
-            self.aborted = True
-
-    connection, transport = UpstreamConnection(asyncio.get_running_loop()), Broken()
-    connection._transport = transport
-    connection.close()
-    assert transport.aborted

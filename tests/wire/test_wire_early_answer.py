@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 from rawsides.message import CHUNKED, answer, begun, chunk, get, request
+from rawsides.rig import becomes
 
 MIB = 1024 * 1024
 TOO_LARGE = answer(b'{"error": "too large"}', "X-A: b", status="413 Content Too Large")
@@ -37,6 +38,22 @@ async def test_refusal_of_a_streamed_upload_is_read_by_the_client(rig, closes):
     assert (await (await rig.upstream.link()).head()).startswith(b"GET /other ")
     if not closes:
         assert (await link.end())[1] in ("fin", "rst")
+
+
+@pytest.mark.parametrize("framed", [True, False])
+async def test_refusal_is_read_although_a_write_to_its_connection_failed_first(rig, framed):
+    """The client's next piece, the answer and the RST behind it are here at once, in this order."""
+    client, link = await rig.ask(request("PUT", "/up/", "Content-Length: 10000000"))
+    await link.head()
+    await client.send(b"x" * 1000)
+    await becomes(lambda: link.unheard() >= 1000, "the upload has begun")
+    client.send_what_fits(b"x" * 1000)
+    link.sock.send(TOO_LARGE if framed else begun(status="413 Content Too Large") + b"no")
+    link.reset()
+    heard, how = await client.end()
+    assert heard.startswith(b"HTTP/1.1 413 Content Too Large\r\n")
+    assert heard.endswith(b'{"error": "too large"}' if framed else b"no")
+    assert how == ("fin" if framed else "rst")
 
 
 async def test_refusal_of_a_counted_upload_is_read_by_the_client_and_judged(start):
