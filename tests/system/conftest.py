@@ -1,5 +1,5 @@
 # What the system tests are given: `rig`, the module's shared process, put back to its beginning before each test;
-# `start`, for a test that needs a process of its own.
+# `start`, for a test that needs a process of its own; `tunnels`, a process in front of WebSocket libraries.
 #
 # Rule 1: all of them run in one event loop, so that a process and its upstreams can outlive a test.
 # Rule 2: a test with `rig` ends at rest: whoever loses a slot fails there, and the next test gets a new process.

@@ -4,9 +4,8 @@ import asyncio
 
 import pytest
 from blackbox.ws import ABNORMAL, Ending, Socket
-from blackbox.ws_rig import Tunnels
+from blackbox.ws_rig import PAIRS, Tunnels
 
-PAIRS = [("websockets", "websockets"), ("websockets", "aiohttp"), ("aiohttp", "websockets"), ("aiohttp", "aiohttp")]
 ENDINGS = [
     Ending(1000, ""),
     Ending(1001, "going away"),

@@ -2,55 +2,13 @@
 #
 # Rule 1: one conversation is played twice, directly and through the proxy; only the reports are compared.
 
-import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Any
 
 import pytest
-from blackbox.ws import Refusal, RefusedError, Socket
-from blackbox.ws_rig import Tunnels
+from blackbox.ws import Refusal, RefusedError
+from blackbox.ws_plays import PLAYS, Play
+from blackbox.ws_rig import PAIRS, Tunnels
 
-Play = Callable[[Socket, Socket], Awaitable[list[Any]]]
-PAIRS = [("websockets", "websockets"), ("websockets", "aiohttp"), ("aiohttp", "websockets"), ("aiohttp", "aiohttp")]
 each_pair = pytest.mark.parametrize(("client_library", "server_library"), PAIRS)
-
-
-async def conversation(client: Socket, server: Socket) -> list[Any]:
-    heard: list[Any] = []
-    for message in ("", "text", b"", b"\x00\xff", "ü" * 70_000):
-        await client.say(message)
-        heard.append(await server.hear())
-        await server.say(message)
-        heard.append(await client.hear())
-    return heard
-
-
-async def client_closes(client: Socket, server: Socket) -> list[Any]:
-    server_saw, _ = await asyncio.gather(server.ended(), client.close(4001, "größer"))
-    return [server_saw, await client.ended()]
-
-
-async def server_closes(client: Socket, server: Socket) -> list[Any]:
-    client_saw, _ = await asyncio.gather(client.ended(), server.close(1011, "failed"))
-    return [client_saw, await server.ended()]
-
-
-async def both_close_at_once(client: Socket, server: Socket) -> list[Any]:
-    await asyncio.gather(client.close(3001, "client"), server.close(3002, "server"))
-    return [await client.ended(), await server.ended()]
-
-
-async def server_dies(client: Socket, server: Socket) -> list[Any]:
-    server.leave("fin")
-    return [await client.ended()]
-
-
-async def client_dies(client: Socket, server: Socket) -> list[Any]:
-    client.leave("fin")
-    return [await server.ended()]
-
-
-PLAYS: list[Play] = [conversation, client_closes, server_closes, both_close_at_once, server_dies, client_dies]
 
 
 @each_pair

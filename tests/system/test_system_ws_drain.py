@@ -1,4 +1,5 @@
-# The end of the process: tunnels get the grace and are then cut; nobody new comes in (spec §17).
+# The end of the process: tunnels get the grace and are then cut; nobody new comes in (spec §17). A reload, though its
+# upstream be gone from the file, does not touch them (spec §3.4).
 
 import asyncio
 import signal
@@ -81,3 +82,18 @@ async def test_nobody_new_comes_in_while_a_tunnel_drains(draining: Tunnels) -> N
     await until(is_refused, every=0.05)
     await client.close()
     assert await draining.rig.proxy.ended() == 0
+
+
+@pytest.mark.parametrize("draining", ["1s"], indirect=True)
+async def test_reload_that_takes_its_upstream_away_leaves_a_tunnel_alone(draining: Tunnels) -> None:
+    client, server = await draining.pair()
+    draining.rig.proxy.write({"upstreams": {"other": {"url": "http://127.0.0.1:9"}}})
+    assert (await draining.rig.admin.post("/reload")).status == 200
+    with pytest.raises(RefusedError) as caught:
+        await draining.connect()
+    assert caught.value.status == 404
+    for source, target in ((client, server), (server, client)):
+        await source.say("still passing")
+        assert await target.hear() == "still passing"
+    seen, _ = await asyncio.gather(server.ended(), client.close(4001, "done"))
+    assert seen == Ending(4001, "done")

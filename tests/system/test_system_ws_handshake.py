@@ -1,13 +1,18 @@
 # The handshake is between the two ends: the client sees the server's choice or its refusal, never one of the proxy's.
 # Bug cases WS-01 and the second half of WS-09.
 
+import asyncio
 from typing import Any
 
 import pytest
 from blackbox.ws import Refusal, RefusedError, Socket
-from blackbox.ws_rig import Tunnels
+from blackbox.ws_rig import PAIRS, Tunnels
 
-PAIRS = [("websockets", "websockets"), ("websockets", "aiohttp"), ("aiohttp", "websockets"), ("aiohttp", "aiohttp")]
+TUNNELS = {
+    "websockets": {},
+    "aiohttp": {},
+    "absorbing": {"server": "websockets", "limit": 1, "absorb": 1, "pause": {"max": "300ms"}},
+}
 each_pair = pytest.mark.parametrize(("client_library", "server_library"), PAIRS)
 
 
@@ -88,3 +93,13 @@ async def test_any_other_refusal_pauses_nothing(tunnels: Tunnels, status: int) -
     client, server = await tunnels.pair("websockets")
     await client.say("at once")
     assert await server.hear() == "at once"
+
+
+async def test_429_to_an_upgrade_may_be_absorbed_and_another_try_become_the_tunnel(tunnels: Tunnels) -> None:
+    tunnels.door("absorbing").refusal = Refusal(429, b"too many concurrent requests")
+    connecting = asyncio.create_task(tunnels.connect("absorbing"))
+    await tunnels.rig.until_status("absorbing", paused=True, queued=1)
+    tunnels.door("absorbing").refusal = None
+    client, server = await connecting, await tunnels.door("absorbing").socket()
+    await client.say("at last")
+    assert await server.hear() == "at last"

@@ -3,9 +3,8 @@
 
 import pytest
 from blackbox.ws import Control, Message, Socket
-from blackbox.ws_rig import Tunnels
+from blackbox.ws_rig import PAIRS, Tunnels
 
-PAIRS = [("websockets", "websockets"), ("websockets", "aiohttp"), ("aiohttp", "websockets"), ("aiohttp", "aiohttp")]
 MESSAGES: list[Message] = ["", b"", "zwölf Boxkämpfer \N{PILE OF POO}", bytes(range(256)), "x" * 126, b"y" * 65536]
 each_pair = pytest.mark.parametrize(("client_library", "server_library"), PAIRS)
 

@@ -13,6 +13,7 @@ from blackbox.rig import Options, Rig, a_rig
 from blackbox.ws import Door, Server, Socket
 
 LIBRARIES: Mapping[str, Any] = {"websockets": ws_websockets, "aiohttp": ws_aiohttp}
+PAIRS = [(client, server) for client in LIBRARIES for server in LIBRARIES]
 
 
 class Tunnels:
