@@ -104,6 +104,7 @@ class Judge:
     def close(self) -> None:
         """The exchange has ended: a cut answer still says what its beginning says."""
         self._tell()
+        self._exchange = None
 
     def _tell(self) -> str | None:
         """Tell the queue what the answer says; its kind, or None if that was done or nothing came."""

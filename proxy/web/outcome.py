@@ -15,6 +15,7 @@ async def carry(sending: Awaitable[None], passage: Passage, record: RequestRecor
         await sending
         record.outcome = "completed"
     except WireError as error:
+        error.__traceback__ = None  # its frames hold what holds it: the collector would have to find that
         _show(passage.aborted or error, passage, record)
     except asyncio.CancelledError:
         if passage.aborted is None:

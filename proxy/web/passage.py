@@ -18,6 +18,7 @@ from proxy.wire.request import Request
 from proxy.wire.tunnel import UpstreamTunnel
 from proxy.wire.upstream import UpstreamConnection
 
+FLUSH_S = 10.0  # how long a tunnel's upstream may take what its client said before it left
 LAST_WORDS_S = 1.0  # spec §6.3: how long the upstream's end is read after an early close
 
 
@@ -59,7 +60,6 @@ class Passage:
         self._tunnel: UpstreamTunnel | None = None
         self._moved = 0
         self._stuck = False
-        self._task = request.task
 
     def __repr__(self) -> str:
         return f"<Passage {self._request} {self.relay}>"
@@ -119,6 +119,7 @@ class Passage:
             await exchange.ended
         finally:
             exchange.close()
+            exchange.on_switch = exchange.on_half_closed = exchange.on_writable = None
             self._request.on_gone = self._request.on_writable = None
 
     def _open_tunnel(self) -> None:
@@ -126,6 +127,7 @@ class Passage:
         assert exchange is not None
         client = self._request.connection
         exchange.on_writable = lambda ready: client.resume() if ready else client.pause()
+        exchange.on_half_closed = client.write_end
         self._tunnel = UpstreamTunnel(exchange, self.meter, self._clock.now)
         client.open_tunnel(self._tunnel)
 
@@ -134,10 +136,12 @@ class Passage:
     def _client_left(self) -> None:
         exchange = self.exchange
         if exchange is None or not (self.relay.looks_finished() or exchange.switched):
-            if self._task is not None:
-                self._task.cancel()
-        elif exchange.switched:
+            self._cancel()
+        elif exchange.switched and self._request.broken:
             exchange.close()
+        elif exchange.switched:
+            exchange.connection.finish()  # what it said in the tunnel is on its way yet
+            asyncio.get_running_loop().call_later(FLUSH_S, exchange.close)
         else:
             asyncio.get_running_loop().call_later(LAST_WORDS_S, exchange.close)
 
@@ -146,8 +150,12 @@ class Passage:
         self.aborted = Aborted(why)
         if self.exchange is not None:
             self.exchange.close(self.aborted)
-        elif self._task is not None:
-            self._task.cancel()
+        else:
+            self._cancel()
+
+    def _cancel(self) -> None:
+        if self._request.task is not None:
+            self._request.task.cancel()
 
     def measure(self, slot: Slot, now: float) -> None:
         """Progress is a byte that moved on: from the upstream, or out of what waits for either side. What the upstream

@@ -10,7 +10,7 @@ from typing import Protocol
 from proxy.errors import BadMessage
 from proxy.wire.head import BARE_LINE_END, CHUNKED, FIELD_MAX, FIELDS_MAX, UNTIL_CLOSE, lowered
 
-_CHUNK_LINE = re.compile(rb"([0-9A-Fa-f]{1,15})(?:[ \t]*;[\t\x20-\x7e\x80-\xff]*)?")
+_CHUNK_LINE = re.compile(rb"(0*[0-9A-Fa-f]{1,15})(?:[ \t]*;[\t\x20-\x7e\x80-\xff]*)?")
 _PLAIN_SIZE = re.compile(rb"([0-9A-Fa-f]{1,8})\r\n")  # without extensions
 _TRAILER_VALUE = re.compile(rb"[\t\x20-\x7e\x80-\xff]*")
 _CHUNK_LINE_MAX = 4096  # size and extensions
@@ -83,7 +83,7 @@ class Chunked:
         self.chunks = 0
         self.decoded = decoded
         self._left = 0  # of the present chunk, its closing CRLF included
-        self._line = b""  # the beginning of a line whose end has not arrived
+        self._line = bytearray()  # the beginning of a line whose end has not arrived
         self._trailers = -1  # trailer lines seen; -1 before the last chunk
 
     def feed(self, data: bytes) -> int:
@@ -125,30 +125,32 @@ class Chunked:
 
     def _feed_line(self, data: bytes, position: int) -> int:
         limit = _CHUNK_LINE_MAX if self._trailers < 0 else FIELD_MAX
-        if self._line:
-            # Its CR may have come without its LF: look at the two together.
-            joined = self._line + data[position : position + limit + 2 - len(self._line)]
-            stop = joined.find(b"\r\n")
-            line, position = joined[:stop], position + stop + 2 - len(self._line)
-        else:
-            stop = data.find(b"\r\n", position, position + limit + 2)
-            joined = data[position:] if stop < 0 else b""
-            line, position = data[position:stop], stop + 2
+        kept = self._line
+        most = position + limit + 2 - len(kept)
+        stop = data.find(b"\n", position, most)
         if stop < 0:
-            if len(joined) > limit + (joined[-1:] == b"\r"):  # a CR whose LF is still to come is not the line's
+            piece = data[position:most]
+            # Its sender may wait for us: a bare CR is refused before its line has an end.
+            if (piece and kept.endswith(b"\r")) or BARE_LINE_END.search(piece) is not None:
+                raise BadMessage("a bare CR in a chunk line or trailer")
+            kept += piece
+            if len(kept) > limit + kept.endswith(b"\r"):  # a CR whose LF is still to come is not the line's
                 raise BadMessage("a chunk line or trailer is too long")
-            if BARE_LINE_END.search(joined) is not None:  # its sender may wait for us
-                raise BadMessage("a bare CR or LF in a chunk line or trailer")
-            self._line = joined
             return len(data)
-        self._line = b""
+        line = bytes(kept) + data[position:stop]
+        kept.clear()
+        if not line.endswith(b"\r"):
+            raise BadMessage("a bare LF in a chunk line or trailer")
+        self._end_line(line[:-1])
+        return stop + 1
+
+    def _end_line(self, line: bytes) -> None:
         if self._trailers < 0:
             self._start_chunk(line)
         elif line:
             self._check_trailer(line)
         else:
             self.done = True
-        return position
 
     def _start_chunk(self, line: bytes) -> None:
         match = _CHUNK_LINE.fullmatch(line)

@@ -118,7 +118,7 @@ class ClientConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._unwatch()
-        self._leave()
+        self._leave(broken=exc is not None or (self.request is not None and self.request.was_cut))
         if self._half_closed is not None:
             self._half_closed.stop()
         self._transport = None
@@ -142,6 +142,12 @@ class ClientConnection(asyncio.Protocol):
         transport = self._transport
         if transport is not None and not self._ended and not transport.is_closing():
             transport.write(data)
+
+    def write_end(self) -> None:
+        """Half-close: nothing more will be written."""
+        if self._transport is not None and not self._ended and self._transport.can_write_eof():
+            with contextlib.suppress(OSError):  # the peer may have reset it a moment ago
+                self._transport.write_eof()
 
     def unsent(self) -> int:
         """Bytes written that the client has not taken yet."""
@@ -213,14 +219,15 @@ class ClientConnection(asyncio.Protocol):
                 self._half_closed = HalfClosed(sock, self._loop, self._gone)
         return self._half_closed is not None
 
-    def _hung_up(self) -> None:
-        """The client's FIN has come while it was not read: perhaps there is more in front of it."""
-        if not self._stays():
-            self._gone()
+    def _hung_up(self, broken: bool) -> None:
+        """The client's end has come while it was not read: perhaps there is more in front of a FIN. What was said in a
+        tunnel is the other side's, whoever is gone."""
+        if broken or (self._tunnel is None and not self._stays()):
+            self._gone(broken=broken)
 
-    def _gone(self) -> None:
+    def _gone(self, *, broken: bool = False) -> None:
         """The client left: nothing of what it sent last is for anybody any more."""
-        self._leave()
+        self._leave(broken=broken)
         if self._transport is not None:
             self._transport.abort()
 
@@ -229,12 +236,12 @@ class ClientConnection(asyncio.Protocol):
             self.listener.hangups.unwatch(self._watched)
             self._watched = None
 
-    def _leave(self) -> None:
+    def _leave(self, *, broken: bool = False) -> None:
         self._ended = True
         self._stop_head_timer()
         request = self.request
         if request is not None and not request.gone:
-            request.client_left()
+            request.client_left(broken=broken)
 
     def _close(self) -> None:
         self._ended = True
@@ -281,6 +288,9 @@ class ClientConnection(asyncio.Protocol):
 
     def _served(self, task: asyncio.Task[None]) -> None:
         request, self.request = self.request, None
+        self._tunnel = None
+        if request is not None:
+            request.let_go()
         if not task.cancelled() and (error := task.exception()) is not None:
             self._loop.call_exception_handler({"message": "a request's task failed", "exception": error, "task": task})
         if self._transport is None or self._ended or request is None:
@@ -321,9 +331,7 @@ class ClientConnection(asyncio.Protocol):
         self._unpause()
         self._stop_head_timer()
         self._head_timer = self._loop.call_later(DRAIN_S, self._close)
-        if self._transport is not None and self._transport.can_write_eof():
-            with contextlib.suppress(OSError):  # the peer may have reset it a moment ago
-                self._transport.write_eof()
+        self.write_end()
 
     def _drain(self, data: bytes) -> None:
         assert self._drained is not None

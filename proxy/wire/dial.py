@@ -122,6 +122,9 @@ class _Connect:
         if self._answer.done() and self._heads.buffer and not self._answer.exception():
             self._connection.close()  # it speaks for the upstream, whom nobody has asked yet
 
+    def half_closed(self) -> bool:
+        return False
+
     def lost(self, error: Exception | None) -> None:
         self._fail("the proxy closed the connection" if error is None else str(error))
 

@@ -54,6 +54,7 @@ class Exchange:
         self.request_sent = False  # the whole request was handed to the connection
         self.on_writable: Callable[[bool], None] | None = None
         self.on_switch: Callable[[], None] | None = None
+        self.on_half_closed: Callable[[], None] | None = None  # a tunnel's upstream will say no more
         self.switched = False
         self._pool = pool
         self._method = method
@@ -97,6 +98,11 @@ class Exchange:
     def writable(self, ready: bool) -> None:
         if self.on_writable is not None:
             self.on_writable(ready)
+
+    def half_closed(self) -> bool:
+        if self.switched and self.on_half_closed is not None:
+            self.on_half_closed()
+        return self.switched
 
     def lost(self, error: Exception | None) -> None:
         if self.ended.done():

@@ -15,7 +15,7 @@ class Hangups:
     """Watches sockets by their descriptors; `unwatch` before one is closed."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._calls: dict[int, Callable[[], None]] = {}
+        self._calls: dict[int, Callable[[bool], None]] = {}
         self._epoll = select.epoll() if hasattr(select, "epoll") else None
         self._loop = loop
         if self._epoll is not None:
@@ -24,8 +24,8 @@ class Hangups:
     def __repr__(self) -> str:
         return f"<Hangups of {len(self._calls)} sockets>"
 
-    def watch(self, fd: int, call: Callable[[], None]) -> None:
-        """Call `call` once when the peer of `fd` has closed its side, or the connection is broken."""
+    def watch(self, fd: int, call: Callable[[bool], None]) -> None:
+        """Call `call` once when the peer of `fd` has closed its side (False), or the connection is broken (True)."""
         if self._epoll is not None:
             self._calls[fd] = call
             self._epoll.register(fd, select.EPOLLRDHUP)  # EPOLLHUP and EPOLLERR are always reported
@@ -44,8 +44,8 @@ class Hangups:
 
     def _heard(self) -> None:
         assert self._epoll is not None
-        for fd, _ in self._epoll.poll(0):
+        for fd, events in self._epoll.poll(0):
             call = self._calls.get(fd)
             self.unwatch(fd)
             if call is not None:
-                call()
+                call(bool(events & (select.EPOLLHUP | select.EPOLLERR)))

@@ -20,10 +20,10 @@ Field = tuple[bytes, bytes]
 
 _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _REQUEST_LINE = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+) ([\x21-\x7e\x80-\xff]+) HTTP/1\.([01])")
-_STATUS_LINE = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9]{2})(?: ([\t\x20-\x7e\x80-\xff]*))?")
+_STATUS_LINE = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9]{2})((?: [\t\x20-\x7e\x80-\xff]*)?)")
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")  # what no line may hold; a bare CR or LF is among them
 BARE_LINE_END = re.compile(rb"(?<!\r)\n|\r(?!\n|\Z)")  # a CR at the end may still get its LF
-_LENGTH = re.compile(rb"[0-9]{1,18}")
+_LENGTH = re.compile(rb"0*[0-9]{1,18}")
 _HOST = re.compile(rb"(?:[!$%&'()*+,\-.0-9;=A-Z_a-z~\x80-\xff]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]*)?")  # RFC 3986 3.2.2
 
 # RFC 9110 7.6.1 and what proxies remove by custom. Transfer-Encoding is not here: it stays where chunked bytes stay.
@@ -34,7 +34,6 @@ HOP_BY_HOP = frozenset(
         b"proxy-connection",
         b"proxy-authenticate",
         b"proxy-authorization",
-        b"te",
         b"upgrade",
     }
 )
@@ -69,10 +68,10 @@ class RequestHead:
 
 @dataclass(slots=True, kw_only=True)
 class ResponseHead:
-    """As RequestHead, for an answer."""
+    """As RequestHead, for an answer. `phrase` is what follows the status: a space and the reason, or nothing."""
 
     status: int
-    reason: bytes
+    phrase: bytes
     minor: int
     lines: list[bytes]
     fields: list[Field]
@@ -111,10 +110,10 @@ def parse_response(raw: bytes) -> ResponseHead:
     match = _STATUS_LINE.fullmatch(first)
     if match is None:
         raise BadMessage("the status line is not HTTP/1.1 STATUS REASON")
-    minor, status, reason = match.groups()
+    minor, status, phrase = match.groups()
     return ResponseHead(
         status=int(status),
-        reason=reason or b"",
+        phrase=phrase,
         minor=1 if minor == b"1" else 0,
         lines=lines,
         fields=fields,
@@ -212,9 +211,7 @@ def request_bytes(
         if name == b"host":
             lines.append(b"%s: %s" % (line[:4], host))
         elif name == b"te":
-            # RFC 9110 10.1.4: trailers is the one coding that a proxy which passes trailers on may promise.
-            if b"trailers" in line[3:].lower().replace(b" ", b"").replace(b"\t", b"").split(b","):
-                lines.append(line[:2] + b": trailers")
+            lines += _trailers_alone(line)
         elif upgrade and name == b"upgrade":
             lines.append(line)
         elif (
@@ -235,12 +232,24 @@ def request_bytes(
     return b"\r\n".join(lines)
 
 
+def _trailers_alone(line: bytes) -> list[bytes]:
+    """What is left of a TE line. RFC 9110 10.1.4: trailers is the one coding that a proxy which passes them on may
+    promise."""
+    codings = {coding.strip(b" \t").lower() for coding in line[3:].split(b",")}
+    if codings == {b"trailers"}:
+        return [line]
+    return [line[:2] + b": trailers"] if b"trailers" in codings else []
+
+
 def response_bytes(head: ResponseHead, *, close: bool = False, dechunked: bool = False, upgrade: bool = False) -> bytes:
     """The head as the client gets it. `close` announces the end of the connection; `dechunked` is for HTTP/1.0
     clients, which know no chunked coding; `upgrade` keeps the switch to another protocol."""
     listed = connection_options(head.names, head.fields) if b"connection" in head.names else set()
-    lines = [b"HTTP/1.1 %d %s" % (head.status, head.reason)]
+    lines = [b"HTTP/1.1 %d%s" % (head.status, head.phrase)]
     for name, line in zip(head.names, head.lines, strict=True):
+        if name == b"te":
+            lines += _trailers_alone(line)
+            continue
         if name in HOP_BY_HOP or name == b"alt-svc" or (name in listed and name not in _PROTECTED):
             if not (upgrade and name == b"upgrade"):
                 continue

@@ -33,6 +33,7 @@ class Connection(Protocol):
     @property
     def writable(self) -> bool: ...
     def write(self, data: bytes) -> None: ...
+    def write_end(self) -> None: ...
     def unsent(self) -> int: ...
     def pause(self) -> None: ...
     def resume(self) -> None: ...
@@ -49,6 +50,7 @@ class Request:
         "_waiter",
         "answered",
         "body",
+        "broken",
         "buffered",
         "complete",
         "connection",
@@ -77,6 +79,7 @@ class Request:
         self.buffered = 0
         self.received = 0
         self.gone = False  # the client left, or was cut off
+        self.broken = False  # by a RST, or by us
         self.was_cut = False  # by us
         self.failure: OwnAnswer | None = None  # the body was not a body
         self.answered = False  # the first byte of a final answer was written
@@ -181,6 +184,13 @@ class Request:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
+    def let_go(self) -> None:
+        """It has ended: drop what it holds at once. A task that was cancelled holds its frames, they the request, and
+        the request the task; the collector looks for such rings by their number, not by the size of the bodies in
+        them."""
+        self.task = None
+        self.pieces = []
+
     # --- the answer ---
 
     def refuse(self, error: OwnAnswer) -> None:
@@ -195,9 +205,10 @@ class Request:
             self.keep = False
         return not self.keep
 
-    def client_left(self) -> None:
-        """The connection is gone, or half of it."""
+    def client_left(self, *, broken: bool) -> None:
+        """The connection has ended; `broken` if by no FIN."""
         self.gone = True
+        self.broken = broken
         if self.on_gone is not None:
             self.on_gone()
         elif self.task is not None:

@@ -11,6 +11,7 @@ import socket
 import ssl
 from typing import Protocol, cast
 
+from proxy.wire.half_close import HalfClosed, may_read
 from proxy.wire.keepalive import keep_alive
 from proxy.wire.tls_session import TlsSession
 
@@ -19,6 +20,9 @@ class User(Protocol):
     """The exchange that uses a connection."""
 
     def data(self, data: bytes) -> None: ...
+    def half_closed(self) -> bool:
+        """The upstream will say no more, but listens; whether there is still something for it."""
+
     def lost(self, error: Exception | None) -> None:
         """The connection ended; None for an end of the upstream's own."""
 
@@ -37,6 +41,8 @@ class UpstreamConnection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._layers: list[TlsSession] = []  # the outermost first, next to the socket
         self._securing: asyncio.Future[None] | None = None
+        self._said_all = False  # our FIN is written
+        self._half_closed: HalfClosed | None = None
         self._fault: Exception | None = None  # why it ended before anybody used it
 
     def __repr__(self) -> str:
@@ -69,11 +75,15 @@ class UpstreamConnection(asyncio.Protocol):
             self._hand_on(data)
 
     def eof_received(self) -> bool:
+        if self._stays():
+            return True
         self._end(_unannounced(self._layers[-1]) if self._layers and not self._layers[-1].ended else None)
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True
+        if self._half_closed is not None:
+            self._half_closed.stop()
         if exc is not None:
             self._read_rest()
         self._end(exc)
@@ -96,7 +106,10 @@ class UpstreamConnection(asyncio.Protocol):
 
     def write_end(self) -> None:
         """Half-close, where that can be said: TLS servers take it for the end of everything."""
-        if self._transport is not None and not self.closed and not self._layers:
+        if self._half_closed is not None:
+            self.finish()
+        elif self._transport is not None and not self.closed and not self._layers and not self._said_all:
+            self._said_all = True
             self._transport.write_eof()
 
     def unsent(self) -> int:
@@ -110,6 +123,11 @@ class UpstreamConnection(asyncio.Protocol):
     def resume(self) -> None:
         if self._transport is not None and not self._transport.is_closing():
             self._transport.resume_reading()
+
+    def finish(self) -> None:
+        """Close once what was written is sent; nothing is read any more."""
+        if self._transport is not None:
+            self._transport.close()
 
     def close(self) -> None:
         """Close before this returns; what was written and not sent is dropped."""
@@ -135,7 +153,7 @@ class UpstreamConnection(asyncio.Protocol):
             except ssl.SSLError as error:
                 self._write(layer.to_send(), depth)  # the alert that says why
                 self._end(error)
-                self._leave()
+                self.finish()
                 return
             self._write(layer.to_send(), depth)
             if not data:
@@ -147,7 +165,7 @@ class UpstreamConnection(asyncio.Protocol):
             self._hand_on(data)
         if last.ended:
             self._end(None)
-            self._leave()
+            self.finish()
 
     def _hand_on(self, data: bytes) -> None:
         if self.user is None:
@@ -163,10 +181,18 @@ class UpstreamConnection(asyncio.Protocol):
             while (self.user is not None or self._securing is not None) and (data := os.read(fd, 65536)):
                 self.data_received(data)
 
-    def _leave(self) -> None:
-        """Close behind what was written."""
-        if self._transport is not None:
-            self._transport.close()
+    def _stays(self) -> bool:
+        """Whether the upstream, whose FIN has come, is there to hear what its user still has to say."""
+        if self._transport is None or self.user is None or self._layers or self._said_all:
+            return False
+        sock = self._transport.get_extra_info("socket")
+        if self._half_closed is None and may_read(sock) and self.user.half_closed():
+            self._half_closed = HalfClosed(sock, self._loop, self._gone)
+        return self._half_closed is not None
+
+    def _gone(self) -> None:
+        self._end(None)
+        self.close()
 
     def _end(self, error: Exception | None) -> None:
         self.closed = True

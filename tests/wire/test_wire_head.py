@@ -83,19 +83,19 @@ def test_what_is_no_request_line_is_refused(line):
 
 
 @pytest.mark.parametrize(
-    ("line", "status", "reason", "minor"),
+    ("line", "status", "phrase", "minor"),
     [
-        (b"HTTP/1.1 200 OK", 200, b"OK", 1),
-        (b"HTTP/1.0 404 Not Found", 404, b"Not Found", 0),
-        (b"HTTP/1.1 200 ", 200, b"", 1),
+        (b"HTTP/1.1 200 OK", 200, b" OK", 1),
+        (b"HTTP/1.0 404 Not Found", 404, b" Not Found", 0),
+        (b"HTTP/1.1 200 ", 200, b" ", 1),
         (b"HTTP/1.1 200", 200, b"", 1),
-        (b"HTTP/1.1 529 \xc3\xbcberlastet\t!", 529, b"\xc3\xbcberlastet\t!", 1),
-        (b"HTTP/1.1 999 ?", 999, b"?", 1),
+        (b"HTTP/1.1 529 \xc3\xbcberlastet\t!", 529, b" \xc3\xbcberlastet\t!", 1),
+        (b"HTTP/1.1 999 ?", 999, b" ?", 1),
     ],
 )
-def test_status_line_is_kept_as_it_came(line, status, reason, minor):
+def test_status_line_is_kept_as_it_came(line, status, phrase, minor):
     read = parse_response(head(line))
-    assert (read.status, read.reason, read.minor) == (status, reason, minor)
+    assert (read.status, read.phrase, read.minor) == (status, phrase, minor)
 
 
 @pytest.mark.parametrize(
