@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 
 import pytest
 
+from proxy.wire import pool
 from rawsides.haproxy import COMMAND, WRITTEN_DOWN, Haproxy, HaproxyProcess
 from rawsides.hop import Hop, StartHop
 from rawsides.rig import Rig, Start
@@ -65,8 +66,12 @@ def front(between: str, request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-async def start_hop(between: str, start: Start, request: pytest.FixtureRequest) -> AsyncIterator[StartHop]:
-    """`await start_hop(receive_buffer=4096)`: a hop to an upstream with that buffer. Targets are passed on whole."""
+async def start_hop(
+    between: str, start: Start, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[StartHop]:
+    """`await start_hop(receive_buffer=4096)`: a hop to an upstream with that buffer. Targets are passed on whole, and
+    no connection ends for being idle: one that ends was ended."""
+    monkeypatch.setattr(pool, "IDLE_S", 3600.0)
     process: HaproxyProcess | None = request.getfixturevalue("haproxy") if between == "haproxy" else None
     others: list[Haproxy] = []
 

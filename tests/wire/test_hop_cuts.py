@@ -137,3 +137,16 @@ async def test_who_leaves_disturbs_nobody_else(hop, how):
     assert await link.ended() in GONE
     await other_link.send(answer(b"ok"))
     assert (await heard(other)).status == 200
+
+
+async def test_half_close_is_leaving_only_to_haproxy(hop, front):
+    """It cannot tell the two apart, and is told to look out for leaving (`abortonclose`); we answer who stays."""
+    client, link = await hop.ask(get("/x"))
+    await link.head()
+    client.fin()
+    if front == "haproxy":
+        assert await link.ended() in GONE
+    else:
+        await link.send(answer(b"ok"))
+        assert (await heard(client)).status == 200
+        assert await client.end() == (b"ok", "fin")

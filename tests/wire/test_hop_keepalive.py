@@ -129,11 +129,11 @@ async def test_bytes_behind_an_answer_reach_nobody(hop, asked, said, surplus):
     await client.head()
     if CHUNKED.encode() in said:
         assert await trailers(client) == []
-    assert await link.ended() in GONE
     await client.send(get("/2"))
     second = await hop.upstream.link()
     assert (await heard(second)).first == b"GET /2 HTTP/1.1"
     await ok(second, client, b"second")
+    assert await link.ended() in GONE
 
 
 async def test_unsolicited_bytes_on_an_idle_connection_reach_nobody(hop):
