@@ -5,30 +5,24 @@
 #         died or a network that cut the answer short.
 # Rule 2: what the other side's end was is told as for a Peer; NOTIFIED means that a close_notify came first.
 
-import asyncio
 import contextlib
 import ssl
 from typing import Self
 
-from rawsides.peer import FIN, PATIENCE, RST, Peer
+from rawsides.peer import Peer
 
 NOTIFIED = "close_notify"
 
 
 class TlsPeer(Peer):
-    """A connected socket with TLS on it, as the server; `handshake` comes first."""
+    """TLS on a connection, which may be one of TLS itself, as its server; `handshake` comes first."""
 
-    def __init__(self, sock, context: ssl.SSLContext) -> None:
-        super().__init__(sock)
+    def __init__(self, carrier: Peer, context: ssl.SSLContext) -> None:
+        super().__init__(carrier.sock)
+        self._carrier = carrier
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self.tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
         self._encrypted = b""  # what `send_what_fits` could not send yet
-
-    @classmethod
-    def over(cls, peer: Peer, context: ssl.SSLContext) -> Self:
-        """TLS on a connection that has said nothing so far, or whose client will say no more without it."""
-        assert not peer._buffer, "what was heard in the clear cannot be given back"
-        return cls(peer.sock, context)
 
     async def handshake(self) -> Self:
         """ssl.SSLError or ConnectionError where the other side does not want to."""
@@ -57,7 +51,7 @@ class TlsPeer(Peer):
             self._encrypted, taken = self._outgoing.read(), len(data)
         else:
             taken = 0
-        sent = super().send_what_fits(self._encrypted)
+        sent = self._carrier.send_what_fits(self._encrypted)
         self._encrypted = self._encrypted[sent:]
         return taken
 
@@ -83,19 +77,14 @@ class TlsPeer(Peer):
         return False
 
     async def _receive(self) -> bool:
-        """Some more records, in their encryption; False at the connection's end."""
-        try:
-            async with asyncio.timeout(PATIENCE):
-                data = await asyncio.get_running_loop().sock_recv(self.sock, 262144)
-        except (ConnectionResetError, BrokenPipeError):
-            self._ended = RST
+        """Some more records, in their encryption; False at the end of what carries them."""
+        if not await self._carrier._more():
+            self._ended = self._carrier._ended
             return False
-        if not data:
-            self._ended = FIN
-        self._incoming.write(data)
-        return bool(data)
+        self._incoming.write(self._carrier._take(len(self._carrier._buffer)))
+        return True
 
     async def _flush(self) -> None:
         encrypted, self._encrypted = self._encrypted + self._outgoing.read(), b""
         if encrypted:
-            await super().send(encrypted)
+            await self._carrier.send(encrypted)

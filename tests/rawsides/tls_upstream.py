@@ -21,7 +21,7 @@ class TlsUpstream(Upstream):
 
     async def link(self) -> TlsPeer:
         """The next connection, its handshake done."""
-        return await TlsPeer.over(await self.bare_link(), self.context).handshake()
+        return await TlsPeer(await self.bare_link(), self.context).handshake()
 
     async def bare_link(self) -> Peer:
         """The next connection, on which nobody has said anything."""

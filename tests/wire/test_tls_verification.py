@@ -48,7 +48,7 @@ async def refused(client: Peer) -> str:
 
 async def turns_away(rig) -> None:
     """The proxy ends the handshake before the upstream could hear anything."""
-    link = TlsPeer.over(await rig.upstream.bare_link(), rig.upstream.context)
+    link = TlsPeer(await rig.upstream.bare_link(), rig.upstream.context)
     with pytest.raises((ssl.SSLError, ConnectionError)):
         await link.handshake()
 
