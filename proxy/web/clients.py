@@ -59,6 +59,6 @@ class ClientListener:
     def _sweep(self) -> None:
         oldest = self._loop.time() - IDLE_S
         for connection in list(self.connections):
-            if connection.idle_since < oldest:
+            if connection.idle_since < oldest and connection.is_idle():
                 connection.close_if_idle()
         self._sweeper = self._loop.call_later(SWEEP_S, self._sweep)

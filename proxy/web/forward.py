@@ -136,7 +136,7 @@ def _wants_websocket(request: Request) -> bool:
 
 def _check_websocket(request: Request, upstream: Upstream) -> None:
     """OwnAnswer where sockets are refused, so that the client falls back to plain HTTP (spec §10)."""
-    beta = request.head.get(b"openai-beta") or b""
-    many_answers = beta.lower().startswith(b"responses_websockets")
+    betas = b",".join(request.head.all(b"openai-beta")).lower().split(b",")
+    many_answers = any(beta.strip().startswith(b"responses_websockets") for beta in betas)
     if upstream.websocket == "refuse" or (many_answers and upstream.websocket != "tunnel"):
         raise OwnAnswer("websocket_refused", f"upstream {upstream.name} takes no WebSocket here; use plain HTTP")

@@ -20,6 +20,7 @@ from proxy.config import Settings, parse_address
 from proxy.errors import ConfigErrors, StoreError
 from proxy.service import systemd
 from proxy.service.clock import Clock, wall_ms
+from proxy.service.heap import give_back_large_blocks
 from proxy.service.library_log import LibraryLog
 from proxy.service.log import Log
 from proxy.service.runtime import Runtime
@@ -47,6 +48,7 @@ def serve(load: Callable[[], Settings], settings: Settings) -> int:
         factory = uvloop.new_event_loop
     raise_descriptor_limit()
     log = Log(settings.log, wall_ms=wall_ms)
+    give_back_large_blocks()
     library_log = LibraryLog(log)
     logging.getLogger().addHandler(library_log)
     try:

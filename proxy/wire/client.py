@@ -19,16 +19,18 @@ from typing import Any, Protocol, cast
 from proxy.errors import BadMessage, OwnAnswer
 from proxy.wire.answer import own_answer
 from proxy.wire.body import Body
+from proxy.wire.drain import Drain
 from proxy.wire.half_close import HalfClosed, may_read
 from proxy.wire.hangup import Hangups
 from proxy.wire.head import parse_request, request_length
 from proxy.wire.head_reader import HeadReader
+from proxy.wire.idle import IdleTimer
 from proxy.wire.keepalive import keep_alive
+from proxy.wire.pauses import Pauses
 from proxy.wire.request import Request, Tunnel
 
 PIPELINED_MAX = 64 * 1024  # bytes kept of what comes behind the request that is served
-DRAINED_MAX = 8 * 1024 * 1024  # of a refused request's body, so that the refusal can be read (spec §10)
-DRAIN_S = 30.0  # how long that may take
+LINGER_S = 30.0  # a client that takes nothing of its last answer for so long does not want it
 IDLE_S = 120.0  # a kept-alive connection without a request; above what agents' own pools keep (4–90 s)
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER on, 0 s: close() sends RST
 
@@ -65,15 +67,14 @@ class ClientConnection(asyncio.Protocol):
         self._heads = HeadReader()
         self._buffer = self._heads.buffer  # what nobody has taken yet
         self.writable = True  # False while the client takes less than it is sent
-        self._pauses = 0
-        self._watched: int | None = None  # the descriptor whose hang-up is waited for while reading is paused
+        self._pauses: Pauses | None = None
         self._head_timer: asyncio.TimerHandle | None = None
-        self._drained: int | None = None  # bytes thrown away since the refusal; None: not refused
-        self._refused_body: Body | None = None
+        self._drain: Drain | None = None  # since a refusal
         self._tunnel: Tunnel | None = None
         self._half_closed: HalfClosed | None = None
         self._eof = False  # all that the client said before its FIN was read
         self._ended = False
+        self._lingering: IdleTimer | None = None
 
     def __repr__(self) -> str:
         return f"<ClientConnection {'idle' if self.request is None else self.request}>"
@@ -82,6 +83,7 @@ class ClientConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's transports are none by inheritance
+        self._pauses = Pauses(self._transport, self.listener.hangups, self._hung_up)
         keep_alive(transport.get_extra_info("socket"))
         self.listener.connections.add(self)
 
@@ -89,8 +91,8 @@ class ClientConnection(asyncio.Protocol):
         request = self.request
         if self._tunnel is not None:
             self._tunnel.data(data)
-        elif self._drained is not None:
-            self._drain(data)
+        elif self._drain is not None:
+            self._drain.data(data)
         elif request is None and self.writable:
             self._buffer += data
             self._read_head()
@@ -117,10 +119,13 @@ class ClientConnection(asyncio.Protocol):
         return True
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._unwatch()
+        if self._pauses is not None:
+            self._pauses.stop_watching()
+            self._pauses = None
         self._leave(broken=exc is not None or (self.request is not None and self.request.was_cut))
-        if self._half_closed is not None:
-            self._half_closed.stop()
+        for watch in (self._half_closed, self._lingering, self._drain):
+            if watch is not None:
+                watch.stop()
         self._transport = None
         self.listener.connections.discard(self)
 
@@ -155,20 +160,13 @@ class ClientConnection(asyncio.Protocol):
 
     def pause(self) -> None:
         """Stop reading; counted, each needs its `resume`."""
-        self._pauses += 1
-        if self._pauses == 1 and self._transport is not None:
-            self._transport.pause_reading()
-            sock = self._transport.get_extra_info("socket")
-            if sock is not None:
-                self._watched = sock.fileno()
-                self.listener.hangups.watch(self._watched, self._hung_up)
+        if self._pauses is not None:
+            self._pauses.add()
 
     def resume(self) -> None:
         """Undo one `pause`; without one it does nothing."""
-        self._pauses = max(0, self._pauses - 1)
-        if self._pauses == 0 and self._transport is not None:
-            self._unwatch()
-            self._transport.resume_reading()
+        if self._pauses is not None:
+            self._pauses.undo()
 
     def cut(self, *, at_once: bool = False) -> None:
         """End the connection in the middle of an answer, after what was written, or `at_once`: by RST where the
@@ -185,7 +183,7 @@ class ClientConnection(asyncio.Protocol):
         if at_once:
             self._transport.abort()
         else:
-            self._transport.close()
+            self._close_transport()
 
     def open_tunnel(self, tunnel: Tunnel) -> None:
         """From here on every byte of the client goes to `tunnel`, those behind the request first."""
@@ -196,9 +194,13 @@ class ClientConnection(asyncio.Protocol):
         if self._eof:
             tunnel.end()
 
+    def is_idle(self) -> bool:
+        """Whether nothing of a request is here: no head, however little of it, and no answer on its way."""
+        return self.request is None and self._drain is None and not self._buffer
+
     def close_if_idle(self) -> None:
         """Close now unless a request is being served; a head that is half here counts as idle."""
-        if self.request is None and self._drained is None:
+        if self.request is None and self._drain is None:
             self._close()
 
     # --- inside ---
@@ -206,7 +208,7 @@ class ClientConnection(asyncio.Protocol):
     def _set_writable(self, ready: bool) -> None:
         self.writable = ready
         if self.request is None:
-            if ready and self._drained is None:
+            if ready and self._drain is None:
                 self._go_on()
         elif self.request.on_writable is not None:
             self.request.on_writable(ready)
@@ -231,11 +233,6 @@ class ClientConnection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    def _unwatch(self) -> None:
-        if self._watched is not None:
-            self.listener.hangups.unwatch(self._watched)
-            self._watched = None
-
     def _leave(self, *, broken: bool = False) -> None:
         self._ended = True
         self._stop_head_timer()
@@ -246,12 +243,19 @@ class ClientConnection(asyncio.Protocol):
     def _close(self) -> None:
         self._ended = True
         self._stop_head_timer()
-        if self._transport is not None:
-            self._transport.close()
+        self._close_transport()
+
+    def _close_transport(self) -> None:
+        """Close behind what is written, for as long as the client takes it."""
+        if self._transport is None:
+            return
+        self._transport.close()
+        if self.unsent() and self._lingering is None:
+            self._lingering = IdleTimer(LINGER_S, self.unsent, self._transport.abort)
 
     def _keep_for_later(self, data: bytes) -> None:
         self._buffer += data
-        if len(self._buffer) > PIPELINED_MAX and self._pauses == 0:
+        if len(self._buffer) > PIPELINED_MAX and self._pauses is not None and not self._pauses.count:
             self.pause()
 
     def _read_head(self) -> None:
@@ -318,31 +322,16 @@ class ClientConnection(asyncio.Protocol):
                 self._read_head()
 
     def _unpause(self) -> None:
-        if self._pauses:
-            self._pauses = 1
-            self.resume()
+        if self._pauses is not None:
+            self._pauses.undo_all()
 
     def _start_drain(self, body: Body | None) -> None:
-        """Throw away what the client still sends, for a while: closing at once would reset the answer out of its hands
-        before it has read it. Our end is said at once."""
-        self._drained = 0
-        self._refused_body = body
+        """After a refusal: our end is said at once, the client's is waited for a while."""
+        self._stop_head_timer()
+        self._drain = Drain(body, self._loop, self._close)
         self._buffer.clear()
         self._unpause()
-        self._stop_head_timer()
-        self._head_timer = self._loop.call_later(DRAIN_S, self._close)
         self.write_end()
-
-    def _drain(self, data: bytes) -> None:
-        assert self._drained is not None
-        self._drained += len(data)
-        try:
-            if self._refused_body is not None:
-                self._refused_body.feed(data)
-        except BadMessage:
-            self._close()
-        if self._drained > DRAINED_MAX or (self._refused_body is not None and self._refused_body.done):
-            self._close()
 
     def _refuse_head(self, error: OwnAnswer) -> None:
         self.listener.service.refused(error)

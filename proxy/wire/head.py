@@ -65,6 +65,10 @@ class RequestHead:
         """The first value of a lower-case name."""
         return _first(self.names, self.fields, name)
 
+    def all(self, name: bytes) -> list[bytes]:
+        """Every value of a lower-case name, in order."""
+        return [value for found, (_, value) in zip(self.names, self.fields, strict=True) if found == name]
+
 
 @dataclass(slots=True, kw_only=True)
 class ResponseHead:
@@ -177,7 +181,7 @@ def _declared_length(names: list[bytes], fields: list[Field], minor: int) -> int
     value = fields[names.index(b"content-length")][1]
     if lengths > 1 or _LENGTH.fullmatch(value) is None:
         raise BadMessage("not one Content-Length with a plain number")
-    return int(value)
+    return int(value.lstrip(b"0") or b"0")  # Python reads no more than 4,300 digits, and zeros are some
 
 
 # --- what is passed on -------------------------------------------------------------------------------------------

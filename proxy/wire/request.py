@@ -12,9 +12,15 @@ from proxy.errors import BadMessage, OwnAnswer
 from proxy.wire.answer import own_answer
 from proxy.wire.body import Body, body_of
 from proxy.wire.head import RequestHead, connection_options
+from proxy.wire.idle import IdleTimer
 
 UNTAKEN_MAX = 64 * 1024  # bytes kept of a streamed body that nobody takes yet
+BODY_IDLE_S = 60.0  # without a byte of a body that is waited for: as nginx's client_body_timeout
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+def _too_slow() -> OwnAnswer:
+    return OwnAnswer("request_timeout", f"no byte of the request's body has come for {BODY_IDLE_S:g} s")
 
 
 class Tunnel(Protocol):
@@ -105,21 +111,28 @@ class Request:
 
     async def read_body(self, account: Callable[[int], None]) -> None:
         """Wait until the whole body is in `pieces`. `account` hears of each piece's size, first of those that are here
-        already, and may raise an OwnAnswer. Raises OwnAnswer `bad_request` for a body that is none."""
+        already, and may raise an OwnAnswer. Raises OwnAnswer `bad_request` for a body that is none, `request_timeout`
+        for one that has stopped coming."""
         if self.buffered:
             account(self.buffered)
         self._invite()
-        while not self.complete:
-            seen = self.buffered
-            self._resume()
-            self._waiter = asyncio.get_running_loop().create_future()
-            try:
-                await self._waiter
-            finally:
-                self._waiter = None
-            if self.failure is not None:
-                raise self.failure
-            account(self.buffered - seen)
+        if self.complete:
+            return
+        idle = IdleTimer(BODY_IDLE_S, lambda: self.received, lambda: self.fail(_too_slow()))
+        try:
+            while not self.complete:
+                seen = self.buffered
+                self._resume()
+                self._waiter = asyncio.get_running_loop().create_future()
+                try:
+                    await self._waiter
+                finally:
+                    self._waiter = None
+                if self.failure is not None:
+                    raise self.failure
+                account(self.buffered - seen)
+        finally:
+            idle.stop()
 
     def stream_to(self, sink: Callable[[bytes], None]) -> None:
         """Hand over the body's bytes, those that are here and each that comes. Backpressure by `hold` and `go_on`."""

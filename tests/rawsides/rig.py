@@ -89,7 +89,8 @@ class Rig:
         await self.runtime.start()
         self.forwarder = Forwarder(self.runtime)
         self.listener = ClientListener(self.forwarder, lambda: self.runtime.settings.client_header_timeout_s)
-        sock = socket.socket()
+        # The protocol is named, as getaddrinfo does for listeners: asyncio's own loop sets TCP_NODELAY only then.
+        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         sock.setblocking(False)
         sock.bind(("127.0.0.1", 0))
         sock.listen(512)

@@ -306,9 +306,9 @@ async def test_client_that_leaves_in_the_moment_of_the_absorption_takes_its_slot
     request = connection.request
     exchange = request.on_gone.__self__.exchange
     exchange.data(answer(LIMITED, "Retry-After: 0", status=TOO_MANY))  # as the socket would tell it
+    client.close()
     connection.eof_received()
     await becomes(lambda: rig.scheduler.slot(slot.id) is not slot, "the slot is given back")
     await becomes(lambda: rig.scheduler.held == 0, "nothing is held")
     assert len(rig.scheduler.waiting) == 0
-    client.close()
     link.close()

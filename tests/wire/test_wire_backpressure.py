@@ -181,3 +181,14 @@ async def test_both_directions_of_a_tunnel_are_held_up(start):
     assert 0 < connection.unsent() < KEPT
     await carry(link, client, PLENTY, down)
     await carry(client, link, PLENTY, up)
+
+
+async def test_client_that_takes_nothing_of_its_last_answer_is_let_go(rig, monkeypatch):
+    monkeypatch.setattr("proxy.wire.client.LINGER_S", 0.05)
+    client, link = await rig.ask(get("/up/", "Connection: close"), receive_buffer=4096)
+    await link.head()
+    (connection,) = rig.listener.connections
+    narrow(connection)
+    await link.send(answer(b"x" * IN_ONE_SEGMENT))
+    await becomes(lambda: not rig.listener.connections, "the connection is gone")
+    assert (await client.end())[1] == "rst"

@@ -84,7 +84,7 @@ async def test_counted_body_that_is_none_is_a_400_and_is_never_sent(rig):
     assert (error(heard)["code"], how) == ("bad_request", "fin")
     (connection,) = rig.listener.connections
     await client.send(b"x" * 1_000_000)  # what it still says does not reset the answer out of its hands
-    await becomes(lambda: (connection._drained or 0) >= 1_000_000)
+    await becomes(lambda: connection._drain is not None and connection._drain.drained >= 1_000_000)
     assert rig.upstream.was_left_alone()
 
 
@@ -116,6 +116,26 @@ async def test_head_that_takes_too_long_is_a_408(start, begun):
     heard, how = await client.end()
     assert heard.startswith(b"HTTP/1.1 408 Request Timeout\r\n")
     assert (error(heard)["code"], how) == ("request_timeout", "fin")
+
+
+async def test_body_that_stops_coming_is_a_408(start, monkeypatch):
+    monkeypatch.setattr("proxy.wire.request.BODY_IDLE_S", 0.05)
+    rig = await start({"limit": 1})
+    client = await rig.client()
+    await client.send(request("POST", "/up/", "Content-Length: 10") + b"half")
+    heard, how = await client.end()
+    assert heard.startswith(b"HTTP/1.1 408 Request Timeout\r\n")
+    assert (error(heard)["code"], how) == ("request_timeout", "fin")
+    assert rig.upstream.was_left_alone()
+
+
+async def test_refusal_before_there_is_a_request_is_recorded(rig):
+    client = await rig.client()
+    await client.send(b"G@T /up/?key=secret HTTP/1.1\r\nHost: a\r\n\r\n")
+    await client.end()
+    record = await rig.record()
+    assert (record.outcome, record.code, record.status, record.method) == ("refused", "bad_request", 400, None)
+    assert record.why == "the request line is not METHOD TARGET HTTP/1.1"
 
 
 async def test_connection_without_a_byte_is_no_slow_head(start):

@@ -43,6 +43,8 @@ class Nobody:
 
     def __init__(self) -> None:
         self.connections: set[ClientConnection] = set()
+        self.service = self
+        self.hangups = None  # its transports have no socket
 
     def header_timeout_s(self) -> float:
         return 30.0

@@ -76,7 +76,7 @@ async def test_many_bytes_before_the_101_arrive_too(rig):
     def held_up() -> bool:
         nonlocal sent
         sent += client.send_what_fits(b"x" * 65536)
-        return connection._pauses > 0
+        return bool(connection._pauses and connection._pauses.count)
 
     await becomes(held_up)
     await link.send(SWITCHED)
@@ -193,11 +193,21 @@ async def test_idle_tunnel_is_not_stuck(start):
 
 # --- modes ---
 
+AMONG_OTHERS = UPGRADE[:-2] + b"OpenAI-Beta: assistants=v2, responses_websockets=2026-02-06\r\n\r\n"
+ON_TWO_LINES = UPGRADE[:-2] + b"OpenAI-Beta: assistants=v2\r\nOPENAI-BETA: responses_websockets=2026-02-06\r\n\r\n"
 CODEX = UPGRADE[:-2] + b"OpenAI-Beta: responses_websockets=2026-02-06\r\n\r\n"
 
 
 @pytest.mark.parametrize(
-    ("mode", "message"), [("auto", CODEX), ("per_response", CODEX), ("refuse", CODEX), ("refuse", UPGRADE)]
+    ("mode", "message"),
+    [
+        ("auto", CODEX),
+        ("auto", AMONG_OTHERS),
+        ("auto", ON_TWO_LINES),
+        ("per_response", CODEX),
+        ("refuse", CODEX),
+        ("refuse", UPGRADE),
+    ],
 )
 async def test_refused_upgrade_is_a_426_at_once(start, mode, message):
     rig = await start({"websocket": mode})
