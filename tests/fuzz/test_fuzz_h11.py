@@ -25,7 +25,7 @@ def assert_alike(ours: Message, theirs: by_h11.Read | None, raw: bytes) -> None:
         assert theirs.payload == ours.payload, raw
 
 
-@fuzzed(500)
+@fuzzed(300)
 def test_requests_that_we_accept_h11_reads_alike(rng: Random) -> None:
     raw = left = b"".join(grammar.request(rng, b"%d" % number) for number in range(rng.randint(1, 4)))
     if by_h11.stricter(raw):
@@ -44,7 +44,7 @@ def test_requests_that_we_accept_h11_reads_alike(rng: Random) -> None:
         assert left.lstrip(b"\r\n") == reading.rest.lstrip(b"\r\n"), raw
 
 
-@fuzzed(500)
+@fuzzed(300)
 def test_answer_that_we_accept_h11_reads_alike(rng: Random) -> None:
     raw, method = grammar.answer(rng, b"1"), pick(rng, (b"GET", b"HEAD"))
     reading = answers([raw], method)
@@ -53,6 +53,6 @@ def test_answer_that_we_accept_h11_reads_alike(rng: Random) -> None:
         return
     theirs = by_h11.answer(raw, method)
     assert_alike(message, theirs, raw)
-    assert (theirs.head.status_code, theirs.head.reason) == (message.head.status, message.head.reason), raw
+    assert (theirs.head.status_code, theirs.head.reason) == (message.head.status, message.head.phrase[1:]), raw
     if message.whole and message.length != UNTIL_CLOSE:
         assert theirs.rest == reading.rest, raw

@@ -31,7 +31,7 @@ def pieces_of(rng: Random, raw: bytes) -> list[bytes]:
     return byte_by_byte(raw) if len(raw) < 2000 and rng.randrange(2) else cut(rng, raw)
 
 
-@fuzzed(500)
+@fuzzed(300)
 def test_requests_mean_the_same_in_whatever_pieces_they_come(rng: Random) -> None:
     raw = b"".join(grammar.request(rng, b"%d" % number) for number in range(rng.randint(1, 4)))
     pieces = pieces_of(rng, raw)
@@ -40,7 +40,7 @@ def test_requests_mean_the_same_in_whatever_pieces_they_come(rng: Random) -> Non
     assert apart.kept <= KEPT_MAX, raw
 
 
-@fuzzed(500)
+@fuzzed(300)
 def test_answer_means_the_same_in_whatever_pieces_it_comes(rng: Random) -> None:
     raw, method = grammar.answer(rng, b"1"), pick(rng, (b"GET", b"HEAD"))
     pieces = pieces_of(rng, raw)
@@ -64,7 +64,7 @@ def chunks(pieces: list[bytes]) -> tuple[bytes, int, bool, bool]:
     return payload, taken, body.done, False
 
 
-@fuzzed(500)
+@fuzzed(300)
 def test_chunked_body_means_the_same_in_whatever_pieces_it_comes(rng: Random) -> None:
     raw = grammar.chunked(rng, b"\r\n0\r\n\r\n" * rng.randint(0, 3) + b"a" * pick(rng, (1, 0, 300, 20_000)))
     if rng.randrange(2):

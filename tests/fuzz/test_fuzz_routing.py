@@ -59,7 +59,7 @@ def routed(router: Router, target: bytes, host: bytes) -> Route | OwnAnswer:
         return error
 
 
-@fuzzed(500)
+@fuzzed(300)
 def test_target_stays_with_the_configured_upstream(rng: Random) -> None:
     target, host = asked(rng), pick(rng, HOSTS)
     if target is None:

@@ -41,11 +41,12 @@ def dropped_from_answers(head: ResponseHead, name: bytes) -> bool:
     return name in HOP_BY_HOP | listed | {b"upgrade", b"te", b"alt-svc"}
 
 
-def as_h11_lists_them(head: RequestHead | ResponseHead) -> list[tuple[bytes, bytes]]:
-    return [(name, value) for name, (_, value) in zip(head.names, head.fields, strict=True)]
+def promised(head: RequestHead | ResponseHead) -> set[bytes]:
+    """What TE says: of all codings, trailers alone may pass a proxy that passes them on (RFC 9110 10.1.4)."""
+    return {value.lower() for name, (_, value) in zip(head.names, head.fields, strict=True) if name == b"te"}
 
 
-@fuzzed(500)
+@fuzzed(300)
 def test_request_is_written_as_it_was_read_less_what_is_removed(rng: Random) -> None:
     raw = grammar.request(rng, b"1")
     reading = requests([raw])
@@ -64,10 +65,12 @@ def test_request_is_written_as_it_was_read_less_what_is_removed(rng: Random) -> 
     ]
     ours = [line for line, name in zip(again.lines, again.names, strict=True) if name not in (b"host", b"te")]
     assert ours == kept, raw
-    assert [value for name, value in as_h11_lists_them(again) if name == b"host"] == [HOST], raw
-    assert {value for name, value in as_h11_lists_them(again) if name == b"te"} <= {b"trailers"}, raw
+    assert again.get(b"host") == HOST, raw
+    assert promised(again) <= {b"trailers"}, raw
 
     assert request_bytes(again, target, HOST, own=OWN_HEADERS) == written, raw
+    if by_h11.stricter(written):
+        return
     theirs = by_h11.request(written)
     assert theirs is not None, written
     assert (theirs.head.method, theirs.head.target) == (again.method, by_h11.plain_target(target)), raw
@@ -87,7 +90,7 @@ def test_upgrade_is_written_once(rng: Random) -> None:
         assert request_bytes(again, b"/", HOST, own=OWN_HEADERS, upgrade=True) == written
 
 
-@fuzzed(500)
+@fuzzed(300)
 def test_answer_is_written_as_it_was_read_less_what_is_removed(rng: Random) -> None:
     raw = grammar.answer(rng, b"1")
     how = {"close": chance(rng, 50), "dechunked": chance(rng, 50), "upgrade": chance(rng, 20)}
@@ -97,7 +100,7 @@ def test_answer_is_written_as_it_was_read_less_what_is_removed(rng: Random) -> N
             continue  # with a line of ours it has one more than we read
         written = response_bytes(head, **how)
         again = parse_response(written)
-        assert (again.status, again.reason, again.minor) == (head.status, head.reason, 1), raw
+        assert (again.status, again.phrase, again.minor) == (head.status, head.phrase, 1), raw
         if not how["dechunked"]:
             assert response_length(again, b"GET") == response_length(head, b"GET"), raw
 
@@ -108,10 +111,11 @@ def test_answer_is_written_as_it_was_read_less_what_is_removed(rng: Random) -> N
             if (name == b"upgrade" and how["upgrade"]) or not (dropped_from_answers(head, name) or name in unwanted)
         ]
         added = [b"Connection: Upgrade"] if how["upgrade"] else [b"Connection: close"] if how["close"] else []
-        assert again.lines == kept + added, raw
+        assert [line for line, name in zip(again.lines, again.names, strict=True) if name != b"te"] == kept + added, raw
+        assert promised(again) <= {b"trailers"}, raw
         assert response_bytes(again, **how) == written, raw
-        if head.status >= 200:
+        if head.status >= 200 and not by_h11.stricter(written):
             theirs = by_h11.answer(written, b"GET")
             assert theirs is not None, written
-            assert (theirs.head.status_code, theirs.head.reason) == (again.status, again.reason), raw
+            assert (theirs.head.status_code, theirs.head.reason) == (again.status, again.phrase[1:]), raw
             assert len(theirs.head.headers) == len(again.lines), raw

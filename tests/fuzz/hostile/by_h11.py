@@ -2,8 +2,9 @@
 #
 # Where h11 is stricter than we mean to be:
 # - it knows no octets above ASCII in targets, and no empty lines before a request: both are made right for it here;
-# - it knows no blanks between a chunk's size and its extensions (RFC 9112 7.1.1: BWS), and reads trailers named
-#   Content-Length and Transfer-Encoding as framing: `stricter` tells of such bytes.
+# - it knows no blanks between a chunk's size and its extensions (RFC 9112 7.1.1: BWS), and no numbers of more than 20
+#   digits, zeros in front included; it reads trailers named Content-Length and Transfer-Encoding as framing: `stricter`
+#   tells of such bytes.
 
 import re
 from dataclasses import dataclass
@@ -11,7 +12,12 @@ from dataclasses import dataclass
 import h11
 
 _FIRST_LINE = re.compile(rb"\A(?:\r\n)*([^\r\n]*)")
-_STRICTER = re.compile(rb"\n[0-9A-Fa-f]+[ \t]+;|0[^\n]*\r\n(?:[^\n]+\n)*(?:content-length|transfer-encoding):", re.I)
+_STRICTER = re.compile(
+    rb"\n[0-9A-Fa-f]+[ \t]+;"
+    rb"|0{16}"
+    rb"|0[^\n]*\r\n(?:[^\n]+\n)*(?:content-length|transfer-encoding):",
+    re.IGNORECASE,
+)
 LINE_MAX = 1 << 20  # h11's limit is for a whole head; ours are by line
 
 

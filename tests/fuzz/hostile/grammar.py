@@ -73,9 +73,34 @@ _STATUSES = (b"200 OK",) * 6 + (
     b"099 x",
     b"20 OK",
 )
-_LENGTHS = (b"%d", b"%d", b"%d", b"0%d", b"+%d", b"%d, %d", b"%d ", b"%d_0", b"-%d", b"0x%d", b" \t%d", b"%d\x0b")
+_LENGTHS = (
+    b"%d",
+    b"%d",
+    b"%d",
+    b"0%d",
+    b"+%d",
+    b"%d, %d",
+    b"%d ",
+    b"%d_0",
+    b"-%d",
+    b"0x%d",
+    b" \t%d",
+    b"0" * 30 + b"%d",
+)
 _CODINGS = (b"chunked", b"chunked", b"chunked", b"Chunked", b"gzip, chunked", b"chunked, chunked", b"identity", b"")
-_SIZES = (b"%x",) * 6 + (b"%X", b"000%x", b"%x;a=b", b'%x ;"\xff"', b"%x ", b" %x", b"+%x", b"0x%x", b"1%x", b"%x0")
+_SIZES = (b"%x",) * 12 + (
+    b"%X",
+    b"000%x",
+    b"%x;a=b",
+    b'%x ;"\xff"',
+    b"%x ",
+    b" %x",
+    b"+%x",
+    b"0x%x",
+    b"1%x",
+    b"%x0",
+    b"0" * 30 + b"%x",
+)
 _LAST_CHUNKS = (b"0\r\n\r\n",) * 4 + (b"000\r\n\r\n", b"0;last\r\n\r\n", b"0\r\nX-T: u\r\n\r\n", b"0\r\n", b"0\r\n\r")
 
 
@@ -115,7 +140,8 @@ def chunked(rng: Random, payload: bytes) -> bytes:
     raw, left = b"", payload
     while left:
         size = rng.randint(1, len(left))
-        raw += pick(rng, _SIZES) % size + b"\r\n" + left[:size] + b"\r\n"
+        said = size - chance(rng, 3)
+        raw += pick(rng, _SIZES) % said + b"\r\n" + left[:size] + b"\r\n"
         left = left[size:]
     return raw + pick(rng, _LAST_CHUNKS)
 

@@ -51,12 +51,13 @@ class HostileUpstream:
 class Link(asyncio.Protocol):
     """One connection from the proxy. `received` is all it was told; `repeated` the names of requests that may come once
     more, since perhaps no byte of an answer got through; `switched` how much it had been told when it agreed to another
-    protocol."""
+    protocol, `spoilt` how much when it had sent more than an answer: nobody may ask it anything more."""
 
     def __init__(self, upstream: HostileUpstream) -> None:
         self.received = bytearray()
         self.repeated: set[bytes] = set()
         self.switched: int | None = None
+        self.spoilt: int | None = None
         self.closed = False
         self._upstream = upstream
         self._at = 0  # of `received`: where the next request begins
@@ -126,6 +127,8 @@ class Link(asyncio.Protocol):
         for piece in cut(rng, raw[:end]):
             self._transport.write(piece)
             await asyncio.sleep(0)
+        if surplus:
+            self.spoilt = len(self.received)
         self._transport.write(raw[end:])
         if how < 8:
             self.leave(reset=how == 3)
