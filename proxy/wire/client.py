@@ -30,6 +30,7 @@ from proxy.wire.pauses import Pauses
 from proxy.wire.request import Request, Tunnel
 
 PIPELINED_MAX = 64 * 1024  # bytes kept of what comes behind the request that is served
+LAST_WORDS_S = 10.0  # how long a tunnel's upstream may take nothing of what a client said before it left
 LINGER_S = 30.0  # a client that takes nothing of its last answer for so long does not want it
 IDLE_S = 120.0  # a kept-alive connection without a request; above what agents' own pools keep (4–90 s)
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER on, 0 s: close() sends RST
@@ -222,10 +223,12 @@ class ClientConnection(asyncio.Protocol):
         return self._half_closed is not None
 
     def _hung_up(self, broken: bool) -> None:
-        """The client's end has come while it was not read: perhaps there is more in front of a FIN. What was said in a
-        tunnel is the other side's, whoever is gone."""
-        if broken or (self._tunnel is None and not self._stays()):
+        """The client's end has come while it was not read: perhaps there is more in front of a FIN."""
+        tunnel = self._tunnel
+        if broken or (tunnel is None and not self._stays()):
             self._gone(broken=broken)
+        elif tunnel is not None and not self._stays():  # what it said is the other side's, while that takes it
+            self._lingering = IdleTimer(LAST_WORDS_S, lambda: tunnel.moved, lambda: self._gone(broken=True))
 
     def _gone(self, *, broken: bool = False) -> None:
         """The client left: nothing of what it sent last is for anybody any more."""

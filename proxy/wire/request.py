@@ -24,7 +24,9 @@ def _too_slow() -> OwnAnswer:
 
 
 class Tunnel(Protocol):
-    """Who takes a client's bytes once they are no requests any more."""
+    """Who takes a client's bytes once they are no requests any more; `moved` counts them."""
+
+    moved: int
 
     def data(self, data: bytes) -> None: ...
     def end(self) -> None:
