@@ -96,7 +96,8 @@ def listing(draw: st.DrawFn) -> bytes:
 
 
 A_FIELD, A_LISTING = field(), listing()
-FIELDS = st.lists(A_FIELD | A_FIELD | A_FIELD | A_LISTING | st.just(b"TE: gzip"), max_size=8)
+A_TE = st.sampled_from([b"TE: gzip", b"te:trailers", b"TE: Trailers ", b"Te: gzip;q=1 ,\ttrailers"])
+FIELDS = st.lists(A_FIELD | A_FIELD | A_FIELD | A_LISTING | A_TE, max_size=8)
 
 
 @st.composite

@@ -37,12 +37,19 @@ class Stage:
     """A client, the proxy at `address`, and the upstream to which `prefix` leads; its URL has the path `base`."""
 
     def __init__(
-        self, address: tuple[str, int], upstream: Upstream, *, prefix: bytes = b"/up", base: bytes = b""
+        self,
+        address: tuple[str, int],
+        upstream: Upstream,
+        *,
+        prefix: bytes = b"/up",
+        base: bytes = b"",
+        reuses: bool = True,
     ) -> None:
         self._address = address
         self._upstream = upstream
         self._prefix = prefix
         self._base = base
+        self._reuses = reuses
         self._next = replace(NEXT, request=b"GET %s/next HTTP/1.1\r\nHost: a\r\n\r\n" % prefix)
         self._client: Ear | None = None
         self._link: Ear | None = None
@@ -88,7 +95,7 @@ class Stage:
         request = Seen(upstream_sees(exchange.request, authority, prefix=self._prefix, base=self._base))
         answer = client_sees(exchange.answer, exchange.ends, exchange.request)
         assert answer is not None, "the model does not know this answer"
-        kept = upstream_kept(exchange.answer, exchange.ends, exchange.request)
+        kept = self._reuses and upstream_kept(exchange.answer, exchange.ends, exchange.request)
         if self._client is None:
             self._client = Ear(await Peer.connect(self._address))
         client, message = self._client, exchange.request if sent is None else sent

@@ -5,6 +5,7 @@ import itertools
 
 import pytest
 from model import FIN, OPEN, RST
+from rawsides.fixtures import Start
 from rawsides.message import CHUNKED, LAST_CHUNK, begun, chunk, get, post, request
 from stage import Exchange, Stage
 
@@ -26,6 +27,9 @@ BODIES: dict[str, tuple[bytes, str]] = {  # answers, and how the upstream then e
     "chunked and empty": (begun(CHUNKED) + LAST_CHUNK, OPEN),
     "odd chunks": (begun(CHUNKED) + ODD_CHUNKS, OPEN),
     "many chunks": (begun(CHUNKED) + b"".join(chunk(b"x" * size) for size in range(1, 300)) + LAST_CHUNK, OPEN),
+    "sixteen digits": (begun(CHUNKED) + b"0000000000000005\r\nhello\r\n0000000000000000\r\n\r\n", OPEN),
+    "a long extension": (begun(CHUNKED) + b"5;a=" + b"b" * 4000 + b"\r\nhello\r\n0\r\n\r\n", OPEN),
+    "a long trailer": (begun(CHUNKED) + b"0\r\nX-T: " + b"u" * 32_000 + b"\r\n\r\n", OPEN),
     "chunks of line ends": (begun(CHUNKED) + chunk(b"\r\n0\r\n\r\n") + chunk(b"\r") + chunk(b"\n") + LAST_CHUNK, OPEN),
     "trailers": (begun(CHUNKED, "Trailer: X-T, X-U") + chunk(b"a") + b"0\r\nX-T: u\r\nx-u:\xff \r\n\r\n", OPEN),
     "trailers without a word": (begun(CHUNKED) + chunk(b"a") + b"0\r\nX-T: u\r\nX-T:\r\n\r\n", OPEN),
@@ -64,6 +68,7 @@ ONE_OF_A_KIND = [
 WITHOUT: dict[str, bytes] = {
     "nothing": begun(),
     "a length": begun("Content-Length: 1000"),
+    "a length of many digits": begun("Content-Length: 999999999999999999"),
     "a length of 0": begun("Content-Length: 0"),
     "chunked": begun(CHUNKED),
     "a trailer": begun(CHUNKED, "Trailer: X-T"),
@@ -90,6 +95,15 @@ HEADS = {
 @pytest.mark.parametrize("client", CLIENTS)
 async def test_every_body_as_it_was_sent(stage: Stage, client: str):
     await stage.shows_no_difference({name: Exchange(CLIENTS[client], *body) for name, body in BODIES.items()})
+
+
+@pytest.mark.parametrize("options", [{"limit": 1}, {"limit": 1, "absorb": 2}, {"reuse": False}], ids=repr)
+async def test_every_body_whatever_is_configured(start: Start, options: dict[str, object]):
+    """A slot, an answer that could be asked for again, a connection for each: none of it is seen on the wire."""
+    rig = await start(options)
+    stage = Stage(rig.address, rig.upstream, reuses=options.get("reuse") is not False)
+    await stage.shows_no_difference({name: Exchange(CLIENTS["POST"], *body) for name, body in BODIES.items()})
+    stage.clear()
 
 
 @pytest.mark.parametrize("pieces", [1, 2, 7, 1000])

@@ -92,6 +92,7 @@ REMOVED = {
     "Keep-Alive": ["Keep-Alive: timeout=5"],
     "the rest": ["Proxy-Connection: close", "Proxy-Authenticate: Basic", "proxy-authorization: x", "TE: gzip"],
     "Upgrade": ["Upgrade: h2,h2c", "Connection: upgrade"],
+    "TE with trailers": ["TE:trailers", "te: gzip, trailers"],
     "Alt-Svc": ['Alt-Svc: h3=":443"; ma=86400', "alt-svc: clear"],
     "all at once": [
         "X-A: 1",

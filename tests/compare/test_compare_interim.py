@@ -36,6 +36,7 @@ CLIENTS = {
     "HEAD": request("HEAD", "/up/x"),
     "1.0": b"GET /up/x HTTP/1.0\r\n\r\n",
 }
+NO_BODY = request("POST", "/up/x", "Expect: 100-continue", "Content-Length: 0")
 UPGRADE = ["Upgrade: websocket", "Sec-WebSocket-Key: abc", "sec-websocket-version: 13", "Sec-WebSocket-Protocol: a, b"]
 SWITCHED = begun(
     "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Accept: d", status="101 Switching Protocols"
@@ -78,6 +79,12 @@ async def test_client_is_invited_once_and_the_upstream_sees_no_expectation(
     assert await link.exactly(len(expected)) == expected
     await link.send(begun(status="100 Continue") + HINTS + OK)
     assert await client.exactly(len(HINTS + OK)) == HINTS + OK
+
+
+async def test_nobody_is_invited_to_send_nothing(stage: Stage):
+    old = b"POST /up/ HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n{}"
+    table = {"GET": get("/up/x", "Expect: 100-continue"), "no body": NO_BODY, "HTTP/1.0": old}
+    await stage.shows_no_difference({name: Exchange(asked, OK) for name, asked in table.items()})
 
 
 @pytest.mark.parametrize("framing", ["Content-Length: 4", CHUNKED])

@@ -28,6 +28,8 @@ REMOVED = {
     ],
     "TE": ["TE: gzip, deflate;q=0.5", "te:"],
     "TE with trailers": ["TE: trailers", "Connection: TE"],
+    "TE with trailers as it likes": ["TE:trailers", "te:  Trailers ", "TE:\ttrailers"],
+    "Expect of others": ["Expect: 200-ok", "expect:", "Expect: 100-continues"],
     "TE with trailers and more": ["Te: deflate;q=0.5, trailers", "TE: gzip"],
     "Upgrade": ["Upgrade: h2c, HTTP/3", "Connection: Upgrade, HTTP2-Settings", "HTTP2-Settings: x"],
     "Upgrade that Connection does not list": ["Upgrade: websocket", "Sec-WebSocket-Key: x"],

@@ -1,0 +1,56 @@
+# Both sides speak at once: answers that begin before the request has ended, requests behind one that is the last.
+
+import pytest
+from ear import Ear
+from model import FIN, Seen, client_sees, upstream_sees
+from rawsides.message import CHUNKED, LAST_CHUNK, answer, begun, chunk, get, post, request
+from rawsides.rig import Rig
+
+UPLOAD = request("PUT", "/up/v1/files", CHUNKED)
+HINTS = begun("Link: <a>", status="103 Early Hints")
+
+
+async def test_interim_answers_arrive_while_the_request_is_still_coming(rig: Rig):
+    client, link = await rig.ask(UPLOAD)
+    await link.head()
+    for part in (chunk(b"one"), chunk(b"two"), b"5;a\r\nth"):
+        await client.send(part)
+        assert await link.exactly(len(part)) == part
+        await link.send(HINTS)
+        assert await client.exactly(len(HINTS)) == HINTS
+    await client.send(b"ree\r\n" + LAST_CHUNK)
+    assert await link.exactly(10) == b"ree\r\n" + LAST_CHUNK
+    await link.send(answer(b"ok"))
+    assert await client.exactly(len(answer(b"ok"))) == answer(b"ok")
+
+
+async def test_answer_and_request_stream_at_the_same_time(rig: Rig):
+    client, link = await rig.ask(UPLOAD)
+    await link.head()
+    await link.send(begun(CHUNKED))
+    head = begun(CHUNKED, "Connection: close")  # it is not known yet whether the request will end
+    assert await client.exactly(len(head)) == head
+    for number in range(20):
+        part = chunk(b"%d" % number)
+        for source, target in ((client, link), (link, client)):
+            await source.send(part)
+            assert await target.exactly(len(part)) == part
+    for source, target in ((client, link), (link, client)):
+        await source.send(LAST_CHUNK)
+        assert await target.exactly(len(LAST_CHUNK)) == LAST_CHUNK
+    assert await Ear(client).hear(0, to_its_end=True) == Seen(b"", FIN)
+
+
+@pytest.mark.parametrize("message", [get("/up/x", "Connection: close"), post("/up/x", b"{}", "connection: a,CLOSE")])
+@pytest.mark.parametrize("told", [answer(b"ok"), begun(CHUNKED) + chunk(b"ok") + LAST_CHUNK, begun(status="204 x")])
+async def test_what_is_behind_the_last_request_is_nobodys(rig: Rig, message: bytes, told: bytes):
+    client, link = await rig.ask(message + get("/up/behind"))
+    expected = upstream_sees(message, rig.upstream.authority.encode())
+    assert await link.exactly(len(expected)) == expected
+    await link.send(told)
+    seen = await Ear(client).hear(0, to_its_end=True)
+    expected_answer = client_sees(told, "open", message)
+    assert expected_answer is not None
+    assert seen.data == expected_answer.data
+    assert link.unheard() == 0
+    assert rig.upstream.was_left_alone()
