@@ -1,10 +1,12 @@
-# Both sides speak at once: answers that begin before the request has ended, requests behind one that is the last.
+# Both sides speak at once, or one falls silent: answers that begin before the request has ended, requests behind the
+# last one, clients that have said all they will say.
 
 import pytest
 from ear import Ear
-from model import FIN, Seen, client_sees, upstream_sees
+from model import FIN, OPEN, Seen, client_sees, upstream_sees
 from rawsides.message import CHUNKED, LAST_CHUNK, answer, begun, chunk, get, post, request
 from rawsides.rig import Rig
+from stage import say
 
 UPLOAD = request("PUT", "/up/v1/files", CHUNKED)
 HINTS = begun("Link: <a>", status="103 Early Hints")
@@ -49,8 +51,25 @@ async def test_what_is_behind_the_last_request_is_nobodys(rig: Rig, message: byt
     assert await link.exactly(len(expected)) == expected
     await link.send(told)
     seen = await Ear(client).hear(0, to_its_end=True)
-    expected_answer = client_sees(told, "open", message)
+    expected_answer = client_sees(told, OPEN, message)
     assert expected_answer is not None
     assert seen.data == expected_answer.data
     assert link.unheard() == 0
     assert rig.upstream.was_left_alone()
+
+
+@pytest.mark.parametrize("message", [get("/up/x"), post("/up/x", b"{}"), b"GET /up/x HTTP/1.0\r\n\r\n"])
+@pytest.mark.parametrize("ends", [OPEN, FIN])
+@pytest.mark.parametrize("told", [answer(b"ok"), begun(CHUNKED) + chunk(b"ok") + LAST_CHUNK, begun("X-A: b") + b"ok"])
+async def test_client_that_half_closes_gets_its_answer(rig: Rig, message: bytes, told: bytes, ends: str):
+    """As if it had said that this request is its last."""
+    client = await rig.client()
+    await client.send(message)
+    client.fin()
+    link = await rig.upstream.link()
+    expected = upstream_sees(message, rig.upstream.authority.encode())
+    assert await link.exactly(len(expected)) == expected
+    ends = FIN if told.endswith(b"b\r\n\r\nok") else ends
+    await say(link, told, 0, ends)
+    last = message.replace(b"HTTP/1.1\r\n", b"HTTP/1.1\r\nConnection: close\r\n")
+    assert await Ear(client).hear(0, to_its_end=True) == client_sees(told, ends, last)
