@@ -8,9 +8,10 @@ import pytest
 import uvloop
 from rawsides.fixtures import rig, start
 from rawsides.rig import Rig
+from rawsides.tls_fixtures import authority, names, start_tls, tls_rig
 from stage import Stage
 
-__all__ = ["rig", "start"]
+__all__ = ["authority", "names", "rig", "start", "start_tls", "tls_rig"]
 
 
 def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:

@@ -8,7 +8,6 @@
 
 import asyncio
 import contextlib
-import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -16,6 +15,7 @@ from difference import SHOWN, difference, unexplained
 from ear import Ear
 from model import FIN, OPEN, RST, Seen, client_sees, upstream_kept, upstream_sees
 from rawsides.peer import Peer
+from rawsides.tls_peer import TlsPeer
 from rawsides.upstream import Upstream
 
 
@@ -146,11 +146,13 @@ class Stage:
 
 async def say(peer: Peer, message: bytes, pieces: int, ends: str = OPEN) -> None:
     """Send, in pieces if wanted, and leave. A peer that has gone is told nothing more."""
-    with contextlib.suppress(ConnectionError):
+    with contextlib.suppress(OSError):
         for at in range(0, len(message), pieces or len(message) or 1):
             await peer.send(message[at : at + (pieces or len(message))])
             await asyncio.sleep(0)
+        if ends == FIN and isinstance(peer, TlsPeer):
+            await peer.close_notify()
         if ends == FIN:
-            peer.sock.shutdown(socket.SHUT_WR)
+            peer.fin()
         elif ends == RST:
             peer.reset()
