@@ -1,5 +1,6 @@
 # Idle client connections are closed after a while, and never in the middle of something (KA-02).
 
+import pytest
 from rawsides.message import answer, get, post
 from rawsides.rig import becomes
 
@@ -37,6 +38,19 @@ async def test_request_that_is_served_is_not_cut_by_the_sweep(rig):
     await client.send(get("/up/2"))
     await link.head()
     rig.listener._sweep()
+    await link.send(answer(b"ok"))
+    assert await client.exactly(len(answer(b"ok"))) == answer(b"ok")
+
+
+@pytest.mark.parametrize("message", [post("/up/2", b"{}", "X-A: b"), b"\r\n" + get("/up/2")], ids=["head", "line"])
+async def test_request_whose_head_is_half_here_is_not_cut_by_the_sweep(rig, message):
+    """KA-02: an answer, or an end before any byte was taken. The head's own time-out is for those that stop here."""
+    client, link, connection = await an_idle_client(rig)
+    await client.send(message[:20])
+    await becomes(lambda: connection._head_timer is not None, "the head's beginning has arrived")
+    rig.listener._sweep()
+    await client.send(message[20:])
+    assert (await link.head()).split()[1] == b"/2"
     await link.send(answer(b"ok"))
     assert await client.exactly(len(answer(b"ok"))) == answer(b"ok")
 

@@ -124,3 +124,23 @@ async def test_each_new_connection_asks_and_a_kept_one_does_not(moving, names):
     await client.send(get("/up/3"))
     await old.link()
     await becomes(lambda: names.asked == [UP, UP])
+
+
+async def test_name_server_that_hangs_is_a_504_after_connect_timeout_and_holds_up_no_kept_connection(moving, names):
+    rig, old, _ = moving
+    await rig.reconfigure({"connect_timeout": "100ms"})
+    one, two = await rig.client(), await rig.client()
+    await one.send(get("/up/1"))
+    link = await old.link()
+    await exchange(one, link)
+    await one.send(get("/up/2"))
+    names.answering.clear()
+    await two.send(get("/up/3"))
+    head = await two.head()
+    assert head.startswith(b"HTTP/1.1 504 ")
+    assert b"X-Slotgate-Error: upstream_timeout\r\n" in head
+    await exchange(one, link)
+    names.answering.set()
+    await two.until(b"}}")
+    await two.send(get("/up/4"))
+    assert (await link.head()).startswith(b"GET /4 ")
