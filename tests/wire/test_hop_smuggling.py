@@ -63,6 +63,8 @@ REPAIRED_BY_HAPROXY = [
     ),
 ]
 
+# Not here: names of trailers that are no tokens. We refuse them; HAProxy 2.6 does so in some runs, and in others waits
+# for more.
 BROKEN_BY_BOTH = [
     b"\r\n",
     b"g\r\n",
@@ -76,8 +78,6 @@ BROKEN_BY_BOTH = [
     b"3\r\nabcd\r\n",
     b"3\r\nabc0\r\n\r\n",
     b"0\r\nno colon\r\n\r\n",
-    b"0\r\nX T: u\r\n\r\n",
-    b"0\r\nX-T : u\r\n\r\n",
     b"0\r\n: u\r\n\r\n",
 ]
 # What we refuse → what HAProxy takes it to carry behind the first chunk.
