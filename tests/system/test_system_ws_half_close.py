@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import pytest
 import pytest_asyncio
 from blackbox.client import CUT, RawClient
-from blackbox.rig import Starter
+from blackbox.rig import Rig, Starter
+from blackbox.waiting import until
 from blackbox.ws import UPGRADE
 
 SWITCH = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
@@ -22,6 +23,7 @@ NARROW = 4096  # bytes: a reader's receive buffer, so that what it does not read
 class Ends:
     """The two ends of one tunnel."""
 
+    rig: Rig
     client: RawClient
     upstream: RawClient
 
@@ -37,14 +39,14 @@ async def ends(start: Starter) -> AsyncIterator[Ends]:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        rig = await start({"up": {"url": url, "limit": 1, "cooldown": 0}})
+        rig = await start({"up": {"url": url, "limit": 1, "cooldown": 0, "slot_timeout": None}})
         client = await rig.ask(method="GET", target="/up/", headers=UPGRADE, receive_buffer=NARROW)
         upstream = RawClient((await asyncio.get_running_loop().sock_accept(listening))[0])
         try:
             await upstream.until(b"\r\n\r\n")
             await upstream.send(SWITCH)
             await client.head()
-            yield Ends(client, upstream)
+            yield Ends(rig, client, upstream)
         finally:
             client.close()
             upstream.close()
@@ -73,3 +75,15 @@ async def test_what_a_side_said_before_it_left_arrives_however_slowly_it_is_read
     await asyncio.sleep(0.5)  # nobody tells when the FIN has reached the proxy
     assert len(await reader.until(CLOSE)) == 4_000_000 + len(CLOSE)
     assert await reader.closed() == CUT
+
+
+@pytest.mark.slow
+async def test_client_that_left_does_not_hold_its_slot_for_an_upstream_that_takes_nothing(ends: Ends) -> None:
+    await ends.client.send(b"x" * 4_000_000)
+    await asyncio.sleep(0.3)  # nobody tells when the proxy has no more room
+    ends.client.close()
+
+    async def is_free() -> bool:
+        return bool((await ends.rig.status())["inFlight"] == 0)
+
+    await until(is_free, timeout=60)  # each time the upstream's kernel takes a little more, its patience begins anew
