@@ -82,7 +82,8 @@ class Passage:
             exchange.request_sent = True
             try:
                 await self._end(exchange)
-            except StaleConnection:
+            except StaleConnection as error:
+                error.__traceback__ = None  # its frames hold what holds it
                 if self.aborted is not None:  # in this very moment: there is no slot to send it again with
                     raise self.aborted from None
                 connection = self.exchange = None

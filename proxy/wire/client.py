@@ -127,6 +127,7 @@ class ClientConnection(asyncio.Protocol):
         for watch in (self._half_closed, self._lingering, self._drain):
             if watch is not None:
                 watch.stop()
+        self._half_closed = self._lingering = self._drain = None
         self._transport = None
         self.listener.connections.discard(self)
 
@@ -296,11 +297,15 @@ class ClientConnection(asyncio.Protocol):
     def _served(self, task: asyncio.Task[None]) -> None:
         request, self.request = self.request, None
         self._tunnel = None
-        if request is not None:
-            request.let_go()
         if not task.cancelled() and (error := task.exception()) is not None:
             self._loop.call_exception_handler({"message": "a request's task failed", "exception": error, "task": task})
-        if self._transport is None or self._ended or request is None:
+        if request is not None:
+            self._after(request)
+            request.let_go()
+
+    def _after(self, request: Request) -> None:
+        """What becomes of the connection."""
+        if self._transport is None or self._ended:
             self._close()
         elif not request.answered:
             if request.failure is None:

@@ -218,6 +218,8 @@ def request_bytes(
             lines += _trailers_alone(line)
         elif upgrade and name == b"upgrade":
             lines.append(line)
+        elif upgrade and name == b"connection":
+            lines += _upgrade_alone(line)
         elif (
             name in HOP_BY_HOP
             or name == b"forwarded"  # it and its like would tell about the client's network
@@ -229,8 +231,6 @@ def request_bytes(
             continue
         else:
             lines.append(line)
-    if upgrade:
-        lines.append(b"Connection: Upgrade")
     lines += extra
     lines.append(b"\r\n")
     return b"\r\n".join(lines)
@@ -245,24 +245,40 @@ def _trailers_alone(line: bytes) -> list[bytes]:
     return [line[:2] + b": trailers"] if b"trailers" in codings else []
 
 
+def _upgrade_alone(line: bytes) -> list[bytes]:
+    """What is left of a Connection line where the message upgrades, or says to what it could."""
+    name, _, value = line.partition(b":")
+    options = {option.strip(b" \t").lower() for option in value.split(b",")}
+    if options == {b"upgrade"}:
+        return [line]
+    return [name + b": Upgrade"] if b"upgrade" in options else []
+
+
 def response_bytes(head: ResponseHead, *, close: bool = False, dechunked: bool = False, upgrade: bool = False) -> bytes:
     """The head as the client gets it. `close` announces the end of the connection; `dechunked` is for HTTP/1.0
     clients, which know no chunked coding; `upgrade` keeps the switch to another protocol."""
     listed = connection_options(head.names, head.fields) if b"connection" in head.names else set()
+    tells_upgrade = upgrade or head.status == 426  # RFC 9110 15.5.22: such a refusal says what it would take
     lines = [b"HTTP/1.1 %d%s" % (head.status, head.phrase)]
     for name, line in zip(head.names, head.lines, strict=True):
         if name == b"te":
             lines += _trailers_alone(line)
+        elif tells_upgrade and name == b"connection":
+            lines += _upgrade_alone(line)
+        elif tells_upgrade and name == b"upgrade":
+            lines.append(line)
+        elif (
+            name in HOP_BY_HOP
+            or name == b"alt-svc"
+            or (name in listed and name not in _PROTECTED)
+            or (dechunked and name in (b"transfer-encoding", b"trailer"))
+        ):
             continue
-        if name in HOP_BY_HOP or name == b"alt-svc" or (name in listed and name not in _PROTECTED):
-            if not (upgrade and name == b"upgrade"):
-                continue
-        elif dechunked and name in (b"transfer-encoding", b"trailer"):
-            continue
-        lines.append(line)
-    if upgrade:
+        else:
+            lines.append(line)
+    if upgrade and b"upgrade" not in listed:
         lines.append(b"Connection: Upgrade")
-    elif close:
+    if close:
         lines.append(b"Connection: close")
     lines.append(b"\r\n")
     return b"\r\n".join(lines)

@@ -203,7 +203,7 @@ class Request:
         """It has ended: drop what it holds at once. A task that was cancelled holds its frames, they the request, and
         the request the task; the collector looks for such rings by their number, not by the size of the bodies in
         them."""
-        self.task = None
+        self.task = self.sink = self.failure = None
         self.pieces = []
 
     # --- the answer ---

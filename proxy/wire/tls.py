@@ -14,6 +14,7 @@ def context(tls: Tls) -> ssl.SSLContext:
         made.check_hostname = False
         made.verify_mode = ssl.CERT_NONE
     made.set_alpn_protocols(["http/1.1"])
+    made.options |= ssl.OP_NO_RENEGOTIATION  # TLS 1.2: in the middle of one nothing could be written
     return made
 
 

@@ -6,6 +6,7 @@
 # Not the event loop's own TLS: that tells no bare FIN from an announced end, hides how much is unsent, loses what came
 # before a write failed, and uvloop's leaves a socket behind that is closed a second time, with another one's number.
 
+import contextlib
 import ssl
 
 READ_MAX = 65536  # of one read: more than a record's 16 KiB
@@ -14,11 +15,12 @@ READ_MAX = 65536  # of one read: more than a record's 16 KiB
 class TlsSession:
     """One session for `host`, by which the certificate is checked and which is named to the server (SNI)."""
 
-    __slots__ = ("_incoming", "_outgoing", "_tls", "ended", "ready")
+    __slots__ = ("_incoming", "_outgoing", "_tls", "ended", "fault", "ready")
 
     def __init__(self, context: ssl.SSLContext, host: str) -> None:
         self.ready = False  # the handshake is over
         self.ended = False  # the other side has announced its end
+        self.fault: ssl.SSLError | None = None  # what came last was no TLS, or an alert; all before it counts
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=host)
@@ -27,13 +29,13 @@ class TlsSession:
         return f"<TlsSession {'ended' if self.ended else 'ready' if self.ready else 'in handshake'}>"
 
     def receive(self, data: bytes) -> bytes:
-        """Encrypted bytes have come: what they say. ssl.SSLError for a failed handshake or broken bytes. Afterwards,
-        also after an error, `to_send` has what the other side must get."""
+        """Encrypted bytes have come: what they say. Afterwards `fault` tells of a failed handshake or broken bytes, and
+        `to_send` has what the other side must get."""
         self._incoming.write(data)
-        if not self.ready and not self._shake_hands():
-            return b""
         parts = []
         try:
+            if not self.ready:
+                self._shake_hands()
             while (self._incoming.pending or self._tls.pending()) and not self.ended:
                 part = self._tls.read(READ_MAX)
                 self.ended = not part
@@ -42,6 +44,8 @@ class TlsSession:
             pass  # the rest of a record is to come
         except ssl.SSLZeroReturnError:
             self.ended = True
+        except ssl.SSLError as error:
+            self.fault = error
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def send(self, data: bytes) -> bytes:
@@ -55,13 +59,10 @@ class TlsSession:
 
     def start(self) -> bytes:
         """The first bytes of the handshake."""
-        self._shake_hands()
+        with contextlib.suppress(ssl.SSLWantReadError):
+            self._shake_hands()
         return self._outgoing.read()
 
-    def _shake_hands(self) -> bool:
-        try:
-            self._tls.do_handshake()
-        except ssl.SSLWantReadError:
-            return False
+    def _shake_hands(self) -> None:
+        self._tls.do_handshake()
         self.ready = True
-        return True

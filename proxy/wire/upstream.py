@@ -84,6 +84,7 @@ class UpstreamConnection(asyncio.Protocol):
         self.closed = True
         if self._half_closed is not None:
             self._half_closed.stop()
+            self._half_closed = None
         if exc is not None:
             self._read_rest()
         self._end(exc)
@@ -148,14 +149,8 @@ class UpstreamConnection(asyncio.Protocol):
     def _receive(self, data: bytes) -> None:
         """Bytes of TLS have come."""
         for depth, layer in enumerate(self._layers):
-            try:
-                data = layer.receive(data)
-            except ssl.SSLError as error:
-                self._write(layer.to_send(), depth)  # the alert that says why
-                self._end(error)
-                self.finish()
-                return
-            self._write(layer.to_send(), depth)
+            data = layer.receive(data)
+            self._write(layer.to_send(), depth)  # after a fault the alert that says why
             if not data:
                 break
         last = self._layers[-1]
@@ -163,8 +158,9 @@ class UpstreamConnection(asyncio.Protocol):
             self._securing.set_result(None)
         if data:
             self._hand_on(data)
-        if last.ended:
-            self._end(None)
+        fault = next((layer.fault for layer in self._layers if layer.fault is not None), None)
+        if fault is not None or last.ended:
+            self._end(fault)
             self.finish()
 
     def _hand_on(self, data: bytes) -> None:
@@ -199,6 +195,8 @@ class UpstreamConnection(asyncio.Protocol):
         self._fault = self._fault or error
         if self._securing is not None and not self._securing.done():
             self._securing.set_exception(error or ConnectionResetError("the connection was closed"))
+        if self.unsent() and self._transport is not None:
+            self._transport.abort()  # nobody is there to see that the upstream takes it, and it need not
         user, self.user = self.user, None
         if user is not None:
             user.lost(error)

@@ -102,11 +102,32 @@ def test_target_is_the_given_one_byte_for_byte():
     assert sent(b"Host: a", target=b"//a%2F%zz;b+c/../?")[0] == b"POST //a%2F%zz;b+c/../? HTTP/1.1"
 
 
-def test_upgrade_is_passed_on_where_it_is_tunnelled():
-    lines = [b"Connection: keep-alive, Upgrade", b"Upgrade: websocket", b"Sec-WebSocket-Key: k"]
-    kept = [b"Upgrade: websocket", b"Sec-WebSocket-Key: k", b"Connection: Upgrade"]
-    assert sent(b"Host: a", *lines, upgrade=True)[2:] == kept
-    assert told(*lines, status=b"101 Switching Protocols", upgrade=True)[1:] == kept
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        (b"connection:  upgrade ", b"connection:  upgrade "),
+        (b"CONNECTION: keep-alive, Upgrade", b"CONNECTION: Upgrade"),
+        (b"Connection: Upgrade, X-Secret", b"Connection: Upgrade"),
+    ],
+)
+def test_upgrade_is_passed_on_where_it_is_tunnelled(line, kept):
+    lines = [line, b"Upgrade: websocket", b"Connection: close", b"X-Secret: s"]
+    secret = [] if b"X-Secret" in line else [b"X-Secret: s"]
+    assert sent(b"Host: a", *lines, upgrade=True)[2:] == [kept, b"Upgrade: websocket", *secret]
+    answer = told(*lines, status=b"101 Switching Protocols", upgrade=True)
+    assert answer[1:] == [kept, b"Upgrade: websocket", *secret]
+
+
+def test_switch_that_says_nothing_of_its_connection_gets_that_said():
+    assert told(b"Upgrade: a", status=b"101 ", upgrade=True)[1:] == [b"Upgrade: a", b"Connection: Upgrade"]
+
+
+def test_refusal_that_asks_for_an_upgrade_says_for_which():
+    """RFC 9110 15.5.22."""
+    lines = [b"Connection: Upgrade", b"Upgrade: websocket"]
+    assert told(*lines, status=b"426 Upgrade Required")[1:] == lines
+    assert told(*lines, status=b"426 ", close=True)[1:] == [*lines, b"Connection: close"]
+    assert told(*lines, status=b"200 OK")[1:] == []
 
 
 def test_close_is_announced():

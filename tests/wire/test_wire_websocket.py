@@ -25,8 +25,8 @@ async def test_handshake_passes_both_ways(rig):
     client, link = await rig.ask(UPGRADE)
     host = rig.upstream.authority.encode()
     assert await link.head() == (
-        b"GET /ws?key=1 HTTP/1.1\r\nHost: %s\r\nUpgrade: WebSocket\r\n"
-        b"Sec-WebSocket-Key: abc\r\nConnection: Upgrade\r\n\r\n" % host
+        b"GET /ws?key=1 HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: WebSocket\r\n"
+        b"Sec-WebSocket-Key: abc\r\n\r\n" % host
     )
     await link.send(SWITCHED)
     assert await client.head() == SWITCHED
