@@ -6,9 +6,10 @@
 #
 # Where the contract is silent, invisible means:
 # - White space round a value is part of what was sent.
-# - Our own Connection line is the last of its head. `close` is said to a client whose connection ends with the answer;
-#   `Upgrade` where the protocol may be switched. It is the only line that is ever added, but for HTTP/1.0's Host, which
-#   comes first (RFC 9110 7.2).
+# - `Connection: close` is said, last in its head, to a client whose connection ends with the answer. No other line is
+#   ever added, but for HTTP/1.0's Host, which comes first (RFC 9110 7.2).
+# - Where the protocol may be switched, and in a 426, Upgrade stays, and so does the Connection line that lists it: as
+#   it is, or without what else it lists. A 101 that has none is given one, as its last line.
 # - Connection cannot take away Host, the framing, or `TE: trailers`, which has to be listed (RFC 9110 10.1.4).
 # - A client of HTTP/1.0 gets no chunks, so no Transfer-Encoding and no Trailer, and always a close.
 # - An upstream's 100 answers an Expect that it never saw, and goes nowhere.
@@ -92,8 +93,6 @@ def upstream_sees(request: bytes, authority: bytes, *, prefix: bytes = b"/up", b
             continue
         elif name not in OWN and name != b"forwarded" and not name.startswith(b"x-forwarded-"):
             lines.append(line)
-    if head.switches:
-        lines.append(b"Connection: Upgrade")
     return _written(start, host + lines) + body
 
 
@@ -107,7 +106,9 @@ def client_sees(answer: bytes, ended: str, request: bytes) -> Seen | None:
     while (read := read_head(answer)) is not None:
         head, answer = read
         if head.status == 101:
-            lines = [*_passed(head, upgrade=True, alt_svc=False), b"Connection: Upgrade"]
+            lines = _passed(head, upgrade=True, alt_svc=False)
+            if b"connection" not in map(name_of, lines):
+                lines.append(b"Connection: Upgrade")
             return Seen(told + _written(head.start, lines) + answer, ended)
         if head.status >= 200:
             final = _final(head, answer, ended, client)
@@ -137,7 +138,7 @@ def _final(head: Head, rest: bytes, ended: str, client: Head) -> Seen:
     by_close = size is None and not chunked and not head.values(b"content-length")
     unframed = by_close or (chunked and client.old)
     closes = unframed or client.old or b"close" in client.members(b"connection")
-    lines = _passed(head, alt_svc=False)
+    lines = _passed(head, upgrade=head.status == 426, alt_svc=False)
     if client.old:
         lines = [line for line in lines if name_of(line) not in (b"transfer-encoding", b"trailer")]
     if closes:
@@ -172,9 +173,12 @@ def _passed(head: Head, *, upgrade: bool = False, alt_svc: bool = True) -> list[
     )
     lines = []
     for line in head.lines:
-        name, codings = name_of(line), Head(b"", [line]).members(b"te")
+        name, alone = name_of(line), Head(b"", [line])
+        codings, options = alone.members(b"te"), alone.members(b"connection") - {b""}
         if b"trailers" in codings:
             lines.append(line if codings == {b"trailers"} else line[:2] + b": trailers")
+        elif upgrade and b"upgrade" in options:
+            lines.append(line if options == {b"upgrade"} else line[:10] + b": Upgrade")
         elif name not in removed:
             lines.append(line)
     return lines

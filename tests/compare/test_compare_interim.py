@@ -38,9 +38,15 @@ CLIENTS = {
 }
 NO_BODY = request("POST", "/up/x", "Expect: 100-continue", "Content-Length: 0")
 UPGRADE = ["Upgrade: websocket", "Sec-WebSocket-Key: abc", "sec-websocket-version: 13", "Sec-WebSocket-Protocol: a, b"]
-SWITCHED = begun(
-    "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Accept: d", status="101 Switching Protocols"
-)
+SWITCHED = [
+    begun(*lines, "Sec-WebSocket-Accept: d", status="101 Switching Protocols")
+    for lines in (
+        ["Upgrade: websocket", "Connection: Upgrade"],
+        ["connection:upgrade", "X-A: b", "UPGRADE:WebSocket "],
+        ["Connection: keep-alive, Upgrade", "Keep-Alive: a", "Upgrade: websocket"],
+        ["Upgrade: websocket"],
+    )
+]
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -99,14 +105,18 @@ async def test_final_answer_instead_of_the_body_is_passed_on(rig: Rig, framing: 
     assert (await Ear(client).hear(1)).ended == FIN
 
 
-@pytest.mark.parametrize("connection", ["Connection: Upgrade", "connection: keep-alive, upgrade", "CONNECTION:UPGRADE"])
+@pytest.mark.parametrize(
+    "connection",
+    ["Connection: Upgrade", "connection: keep-alive, upgrade", "CONNECTION:UPGRADE ", "Connection: upgrade, X-A"],
+)
+@pytest.mark.parametrize("granted", SWITCHED)
 @pytest.mark.parametrize("behind", [b"", b"\x81\x05hello", b"\r\n\r\n\x00\xff"])
-async def test_switch_carries_every_byte(rig: Rig, connection: str, behind: bytes):
+async def test_switch_carries_every_byte(rig: Rig, connection: str, granted: bytes, behind: bytes):
     asked = get("/up/ws?a=%zz", *UPGRADE, connection, "X-A: b")
     client, link = await rig.ask(asked + behind)
     expected = upstream_sees(asked, rig.upstream.authority.encode())
     assert await link.exactly(len(expected)) == expected
-    told = HINTS + SWITCHED + behind
+    told = HINTS + granted + behind
     await link.send(told)
     seen = client_sees(told, OPEN, asked)
     assert seen is not None
@@ -124,6 +134,8 @@ async def test_refused_switch_is_an_answer_like_any_other(stage: Stage):
         "401": (answer(b"who", "WWW-Authenticate: Basic", status="401 Unauthorized"), OPEN),
         "403": (begun(CHUNKED, status="403 No") + chunk(b"no") + LAST_CHUNK, OPEN),
         "426": (answer(b"", "Upgrade: TLS/1.3", "Connection: Upgrade", status="426 Upgrade Required"), OPEN),
+        "426 and more": (answer(b"", "connection:a,UPGRADE", "Upgrade:b", "A: c", status="426 Upgrade Required"), OPEN),
+        "426 without a Connection": (answer(b"", "Upgrade: b", "X-A: c", status="426 Upgrade Required"), OPEN),
         "200": (OK, OPEN),
         "until the end": (begun(status="404 x") + b"none", FIN),
         "103, then 503": (HINTS + answer(b"x", "Retry-After: 0", status="503 No"), OPEN),

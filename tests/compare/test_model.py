@@ -61,13 +61,18 @@ def test_interim_answers_pass_but_for_100_and_to_http_1_0():
     assert client_sees(told, OPEN, GET_1_0) == Seen(b"HTTP/1.1 204 No\r\nConnection: close\r\n\r\n", FIN)
 
 
-def test_upgrade_is_kept_where_it_may_be_granted():
+def test_upgrade_is_kept_where_it_may_be_granted_or_is_wanted():
     asked = b"GET /up/ HTTP/1.1\r\nHost: a\r\nUpgrade: WebSocket\r\nConnection: keep-alive, upgrade\r\nX-A: b\r\n\r\n"
-    passed = b"GET / HTTP/1.1\r\nHost: api\r\nUpgrade: WebSocket\r\nX-A: b\r\nConnection: Upgrade\r\n\r\n"
+    passed = b"GET / HTTP/1.1\r\nHost: api\r\nUpgrade: WebSocket\r\nConnection: Upgrade\r\nX-A: b\r\n\r\n"
     assert upstream_sees(asked, b"api") == passed
     told = b"HTTP/1.1 101 Go\r\nConnection: upgrade\r\nUpgrade: websocket\r\nX-A: b\r\n\r\n\x81\x00"
-    switched = b"HTTP/1.1 101 Go\r\nUpgrade: websocket\r\nX-A: b\r\nConnection: Upgrade\r\n\r\n\x81\x00"
-    assert client_sees(told, OPEN, asked) == Seen(switched, OPEN)
+    assert client_sees(told, OPEN, asked) == Seen(told, OPEN)
+    bare = b"HTTP/1.1 101 Go\r\nKeep-Alive: 1\r\nUpgrade: websocket\r\n\r\n"
+    given = b"HTTP/1.1 101 Go\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
+    assert client_sees(bare, OPEN, asked) == Seen(given, OPEN)
+    refused = b"HTTP/1.1 426 No\r\nUpgrade: a\r\nconnection: x-b ,upgrade\r\nX-B: c\r\nContent-Length: 0\r\n\r\n"
+    kept = b"HTTP/1.1 426 No\r\nUpgrade: a\r\nconnection: Upgrade\r\nContent-Length: 0\r\n\r\n"
+    assert client_sees(refused, OPEN, GET) == Seen(kept, OPEN)
     assert b"pgrade" not in upstream_sees(asked.replace(b"GET", b"POST"), b"api")
 
 
