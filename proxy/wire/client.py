@@ -220,15 +220,24 @@ class ClientConnection(asyncio.Protocol):
         if self._half_closed is None and self._transport is not None:
             sock = self._transport.get_extra_info("socket")
             if may_read(sock):
-                self._half_closed = HalfClosed(sock, self._loop, self._gone)
+                self._half_closed = HalfClosed(sock, self._loop, self._left)
         return self._half_closed is not None
 
     def _hung_up(self, broken: bool) -> None:
         """The client's end has come while it was not read: perhaps there is more in front of a FIN."""
+        if broken:
+            self._gone(broken=True)
+        elif not self._stays():
+            self._left()
+
+    def _left(self) -> None:
+        """Nobody holds the client's socket any more. What it said in a tunnel is the other side's, while that takes
+        it."""
+        self._half_closed = None
         tunnel = self._tunnel
-        if broken or (tunnel is None and not self._stays()):
-            self._gone(broken=broken)
-        elif tunnel is not None and not self._stays():  # what it said is the other side's, while that takes it
+        if tunnel is None or self._eof:
+            self._gone()
+        elif self._lingering is None:
             self._lingering = IdleTimer(LAST_WORDS_S, lambda: tunnel.moved, lambda: self._gone(broken=True))
 
     def _gone(self, *, broken: bool = False) -> None:
