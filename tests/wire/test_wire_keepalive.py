@@ -142,7 +142,8 @@ async def test_a_body_behind_the_answer_to_head_reaches_nobody(rig):
     assert await link.ended() in ("fin", "rst")
 
 
-async def test_unsolicited_bytes_on_an_idle_connection_reach_nobody(rig):
+async def test_unsolicited_bytes_on_an_idle_connection_reach_nobody(rig, monkeypatch):
+    monkeypatch.setattr("proxy.wire.pool.IDLE_S", 3600.0)  # so that nothing else ends it
     client, link = await rig.ask(get("/up/1"))
     await link.head()
     await link.send(answer(b"ok"))
