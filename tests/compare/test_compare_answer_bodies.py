@@ -53,3 +53,13 @@ async def test_every_answer_behind_every_other(stage: Stage):
     for one, other in itertools.product(some, repeat=2):
         found = await stage.differences(one, other)
         assert not found, (one, other, found)
+
+
+async def test_every_answer_to_requests_sent_in_one_go(stage: Stage):
+    """Those that leave the client's connection open; test_compare_both_ways has the others."""
+    between = Exchange(HEADS["HEAD"], WITHOUT["a length"])
+    for name, (told, ends) in BODIES.items():
+        if not name.startswith(("until", "events until", "HTTP/1.0, until")) and len(told) < 1000:
+            one, other = Exchange(CLIENTS["GET"], told, ends), Exchange(CLIENTS["POST"], told, ends)
+            found = await stage.pipelined(one, between, other, one)
+            assert not found, (name, found)

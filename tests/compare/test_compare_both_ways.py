@@ -43,17 +43,24 @@ async def test_answer_and_request_stream_at_the_same_time(rig: Rig):
     assert await Ear(client).hear(0, to_its_end=True) == Seen(b"", FIN)
 
 
-@pytest.mark.parametrize("message", [get("/up/x", "Connection: close"), post("/up/x", b"{}", "connection: a,CLOSE")])
-@pytest.mark.parametrize("told", [answer(b"ok"), begun(CHUNKED) + chunk(b"ok") + LAST_CHUNK, begun(status="204 x")])
-async def test_what_is_behind_the_last_request_is_nobodys(rig: Rig, message: bytes, told: bytes):
-    client, link = await rig.ask(message + get("/up/behind"))
+LAST = [get("/up/x", "Connection: close"), post("/up/x", b"{}", "connection: a,CLOSE"), b"GET /up/x HTTP/1.0\r\n\r\n"]
+WHOLE = [answer(b"ok"), begun(CHUNKED) + chunk(b"ok") + LAST_CHUNK, begun(status="204 x")]
+UNTIL_THE_END = begun("X-A: b") + b"ok"
+
+
+@pytest.mark.parametrize(
+    ("message", "told", "ends"),
+    [
+        *((message, told, OPEN) for message in LAST for told in WHOLE),
+        *((message, UNTIL_THE_END, FIN) for message in (*LAST, get("/up/x"), post("/up/x", b"{}"))),
+    ],
+)
+async def test_what_is_behind_the_last_request_is_nobodys(rig: Rig, message: bytes, told: bytes, ends: str):
+    client, link = await rig.ask(message + get("/up/behind") + post("/up/behind", b"body"))
     expected = upstream_sees(message, rig.upstream.authority.encode())
     assert await link.exactly(len(expected)) == expected
-    await link.send(told)
-    seen = await Ear(client).hear(0, to_its_end=True)
-    expected_answer = client_sees(told, OPEN, message)
-    assert expected_answer is not None
-    assert seen.data == expected_answer.data
+    await say(link, told, 0, ends)
+    assert await Ear(client).hear(0, to_its_end=True) == client_sees(told, ends, message)
     assert link.unheard() == 0
     assert rig.upstream.was_left_alone()
 
