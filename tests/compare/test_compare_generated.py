@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from stage import Exchange, Stage
 
-EXAMPLES = int(os.environ.get("SLOTGATE_EXAMPLES", "60"))
+EXAMPLES = int(os.environ.get("SLOTGATE_EXAMPLES", "40"))
 drawn = settings(
     max_examples=EXAMPLES,
     deadline=None,
