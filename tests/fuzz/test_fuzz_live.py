@@ -74,9 +74,19 @@ async def a_batch(proxy: Proxy, upstream: HostileUpstream, seed: int, before: in
     for owner, client in enumerate(clients):
         verdict.of_client(client, owner, names)
     singing = Client(pieces=[], leaves="", sent=bytes(canary.asked))
+    await everybody_has_left(proxy, upstream, before)
     await lives_and_holds_nothing(proxy)
-    await until(lambda: descriptors(proxy) <= before + upstream.open, what="all clients to be gone")
     verdict.of_upstream(upstream.drop(), [*clients, singing], ROUTER)
+
+
+async def everybody_has_left(proxy: Proxy, upstream: HostileUpstream, before: int) -> None:
+    """No client is left. The end of one that left more behind than sockets hold is heard once it has been read."""
+
+    def left() -> bool:
+        upstream.give_up()
+        return descriptors(proxy) <= before + upstream.open
+
+    await until(left, what="no descriptor of a client")
 
 
 async def lives_and_holds_nothing(proxy: Proxy) -> None:

@@ -49,6 +49,8 @@ _ANSWER_LINES = (
     b"Alt-Svc: h3=1",
     b"Proxy-Authenticate: Basic",
     b"Upgrade: h2c",
+    b"Connection: Upgrade, a",
+    b"TE: trailers",
     b"Retry-After: 0",
     b"retry-after: 99999999999999999999",
     b"x-ratelimit-remaining-requests: 0",
@@ -64,6 +66,7 @@ _STATUSES = (b"200 OK",) * 6 + (
     b"204 No Content",
     b"304 Not Modified",
     b"401 Unauthorized",
+    b"426 Upgrade Required",
     b"429 Too Many Requests",
     b"503 Overloaded",
     b"500 \xff",
@@ -85,7 +88,7 @@ _LENGTHS = (
     b"-%d",
     b"0x%d",
     b" \t%d",
-    b"0" * 30 + b"%d",
+    b"0" * 5000 + b"%d",
 )
 _CODINGS = (b"chunked", b"chunked", b"chunked", b"Chunked", b"gzip, chunked", b"chunked, chunked", b"identity", b"")
 _SIZES = (b"%x",) * 12 + (

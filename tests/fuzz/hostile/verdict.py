@@ -31,6 +31,7 @@ def of_client(client: Client, owner: int, names: Names) -> None:
         heard = told[: len(told) - len(reading.rest)]
         assert not reading.refused, (client.sent, bytes(client.received))
         assert names.within(heard) <= mine, (client.sent, bytes(client.received))
+        assert not reading.switched or message.head.get(b"upgrade") is not None, (client.sent, bytes(client.received))
         if reading.switched or not reading.messages or not reading.messages[-1].whole:
             return
         told = reading.rest
