@@ -22,6 +22,7 @@ MIB = 1024**2
 FLAT = 4 * MIB
 HELD_BACK = 32 * MIB
 READERS = 40
+BODY = 30 * MIB  # below queue.body_limit
 
 
 async def standing_still(progress: Callable[[], int]) -> int:
@@ -116,3 +117,17 @@ async def test_many_slow_readers_at_once_cost_little_each(start: Starter) -> Non
         assert seen in [flood.body.seen for flood in floods]
         rig.leave()
         await rig.at_rest()
+
+
+async def test_bodies_of_clients_that_left_the_queue_do_not_add_up(start: Starter) -> None:
+    """One after the other: no more than one body, and its copy where the two are needed, is there at a time."""
+    rig = await start({"up": {"limit": 1, "cooldown": "0s"}})
+    await rig.ask("holder")
+    holder = await rig.up.call()
+    footprint, before = await fresh_peak(rig)
+    for _ in range(10):
+        (client,) = await rig.line_up("one", body=b"x" * BODY)
+        client.close()
+        await rig.queued(0)
+    assert footprint.peak_memory - before <= 3 * BODY
+    await holder.answer()
