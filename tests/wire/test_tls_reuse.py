@@ -7,6 +7,8 @@ from rawsides.message import answer, get, post
 from rawsides.rig import becomes
 from rawsides.tls_fixtures import UP, authority, names, start_tls, tls_rig
 
+from proxy.wire import pool
+
 __all__ = ["authority", "names", "start_tls", "tls_rig"]
 
 BODY = b'{"prompt": "\x00\xff"}'
@@ -69,7 +71,8 @@ async def test_connection_that_ended_while_idle_is_not_used(tls_rig, how):
     assert (await fresh.head()).startswith(b"GET /next ")
 
 
-async def test_unsolicited_bytes_on_an_idle_connection_reach_nobody(tls_rig):
+async def test_unsolicited_bytes_on_an_idle_connection_reach_nobody_and_end_it(tls_rig, monkeypatch):
+    monkeypatch.setattr(pool, "IDLE_S", 3600.0)  # else the sweep would end it too
     client, link = await a_kept_connection(tls_rig)
     await link.send(answer(b"nobody asked", status="408 Request Timeout"))
     assert await link.ended() in ("fin", "rst")
@@ -80,7 +83,8 @@ async def test_unsolicited_bytes_on_an_idle_connection_reach_nobody(tls_rig):
     assert await client.exactly(len(answer(b"asked"))) == answer(b"asked")
 
 
-async def test_surplus_bytes_behind_an_answer_reach_nobody(tls_rig):
+async def test_surplus_bytes_behind_an_answer_reach_nobody_and_end_its_connection(tls_rig, monkeypatch):
+    monkeypatch.setattr(pool, "IDLE_S", 3600.0)
     client, link = await tls_rig.ask(get("/up/1"))
     await link.head()
     await link.send(answer(b"ok") + answer(b"nobody asked"))
