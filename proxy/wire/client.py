@@ -84,7 +84,7 @@ class ClientConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's transports are none by inheritance
-        self._pauses = Pauses(self._transport, self.listener.hangups, self._hung_up)
+        self._pauses = Pauses(self._transport, self.listener.hangups, self._hung_up, self._loop)
         keep_alive(transport.get_extra_info("socket"))
         self.listener.connections.add(self)
 
@@ -258,6 +258,14 @@ class ClientConnection(asyncio.Protocol):
         self._stop_head_timer()
         self._close_transport()
 
+    def _end(self) -> None:
+        """Close behind a whole answer; in stages where bytes of the client are unread, or may come before it has taken
+        the answer: the kernel would reset that out of its hands (RFC 9112 9.6)."""
+        if self._buffer or self.unsent() or (self._pauses is not None and self._pauses.count):
+            self._start_drain(None)
+        else:
+            self._close()
+
     def _close_transport(self) -> None:
         """Close behind what is written, for as long as the client takes it."""
         if self._transport is None:
@@ -326,7 +334,7 @@ class ClientConnection(asyncio.Protocol):
         elif not request.complete:
             self._start_drain(request.body)
         elif not request.keep or self.is_last:
-            self._close()
+            self._end()
         else:
             self.idle_since = self._loop.time()
             self._go_on()
@@ -343,7 +351,7 @@ class ClientConnection(asyncio.Protocol):
             self._pauses.undo_all()
 
     def _start_drain(self, body: Body | None) -> None:
-        """After a refusal: our end is said at once, the client's is waited for a while."""
+        """After an answer that is the last: our end is said at once, the client's is waited for a while."""
         self._stop_head_timer()
         self._drain = Drain(body, self._loop, self._close)
         self._buffer.clear()

@@ -26,12 +26,17 @@ _INODE_AT = _HEADER.size + 68  # inet_diag_msg.idiag_inode; 0: no process holds 
 
 def may_read(sock: Any) -> bool:
     """Whether the peer of a connected socket that has sent a FIN is known to be there still."""
+    return held(sock) is True
+
+
+def held(sock: Any) -> bool | None:
+    """Whether a process holds the other end of a connected socket; None if that cannot be known."""
     with contextlib.suppress(OSError, ValueError):
         if sock.family == socket.AF_UNIX:
             return not _hung_up(sock.fileno())
         if hasattr(socket, "AF_NETLINK"):
             return _held(sock.family, sock.getpeername(), sock.getsockname())
-    return False
+    return None
 
 
 def _hung_up(fd: int) -> bool:
@@ -40,8 +45,8 @@ def _hung_up(fd: int) -> bool:
     return any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll(0))
 
 
-def _held(family: int, peer: tuple[Any, ...], here: tuple[Any, ...]) -> bool:
-    """Whether a process of this network namespace holds the other end of the connection."""
+def _held(family: int, peer: tuple[Any, ...], here: tuple[Any, ...]) -> bool | None:
+    """Whether a process holds the other end of the connection; None if that is not in this network namespace."""
     ports = struct.pack("!HH", peer[1], here[1])
     addresses = b"".join(socket.inet_pton(family, end[0].partition("%")[0]).ljust(16, b"\0") for end in (peer, here))
     asked = struct.pack("=BBBBI", family, socket.IPPROTO_TCP, 0, 0, _ANY) + ports + addresses
@@ -51,7 +56,7 @@ def _held(family: int, peer: tuple[Any, ...], here: tuple[Any, ...]) -> bool:
         kernel.send(_HEADER.pack(_HEADER.size + len(asked), _BY_FAMILY, _REQUEST, 1, 0) + asked)
         told = kernel.recv(4096)
     _, kind, _, _, _ = _HEADER.unpack_from(told)
-    return bool(kind == _BY_FAMILY and _INODE.unpack_from(told, _INODE_AT)[0])
+    return bool(_INODE.unpack_from(told, _INODE_AT)[0]) if kind == _BY_FAMILY else None
 
 
 class HalfClosed:

@@ -1,17 +1,31 @@
 # Holding a client up, by not reading its socket, while still hearing that it has left.
+#
+# Rule: a FIN behind more than the sockets hold does not arrive while nobody reads. So who is held up for long is also
+#       looked after, where that is possible: whether a process still holds the other end.
 
 import asyncio
 from collections.abc import Callable
 
+from proxy.wire.half_close import held
 from proxy.wire.hangup import Hangups
+
+LOOK_S = 1.0  # between two looks
 
 
 class Pauses:
     """The pauses of one transport's reading: counted, each needs its `undo`. `hung_up` is told of an end that comes
     meanwhile, as Hangups.watch says."""
 
-    def __init__(self, transport: asyncio.Transport, hangups: Hangups, hung_up: Callable[[bool], None]) -> None:
+    def __init__(
+        self,
+        transport: asyncio.Transport,
+        hangups: Hangups,
+        hung_up: Callable[[bool], None],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
         self.count = 0
+        self._loop = loop
+        self._timer: asyncio.TimerHandle | None = None
         self._transport = transport
         self._hangups = hangups
         self._hung_up = hung_up
@@ -29,6 +43,7 @@ class Pauses:
             if sock is not None:
                 self._watched = sock.fileno()
                 self._hangups.watch(self._watched, self._hung_up)
+                self._timer = self._loop.call_later(LOOK_S, self._look)
 
     def undo(self) -> None:
         """Undo one pause; without one it does nothing."""
@@ -48,3 +63,13 @@ class Pauses:
         if self._watched is not None:
             self._hangups.unwatch(self._watched)
             self._watched = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _look(self) -> None:
+        self._timer = None
+        if held(self._transport.get_extra_info("socket")) is False:
+            self._hung_up(False)
+        else:
+            self._timer = self._loop.call_later(LOOK_S, self._look)

@@ -185,6 +185,7 @@ async def test_both_directions_of_a_tunnel_are_held_up(start):
 
 async def test_client_that_takes_nothing_of_its_last_answer_is_let_go(rig, monkeypatch):
     monkeypatch.setattr("proxy.wire.client.LINGER_S", 0.05)
+    monkeypatch.setattr("proxy.wire.drain.TIME_S", 0.05)
     client, link = await rig.ask(get("/up/", "Connection: close"), receive_buffer=4096)
     await link.head()
     (connection,) = rig.listener.connections

@@ -182,7 +182,21 @@ async def test_peer_that_half_closes_may_read_and_one_that_closes_may_not(family
         peer.shutdown(socket.SHUT_WR)
         assert half_close.may_read(here)
         peer.close()
-        assert not half_close.may_read(here)
+        assert half_close.held(here) is False
+
+
+async def test_peer_elsewhere_is_neither_held_nor_let_go():
+    class Elsewhere:
+        family = socket.AF_INET
+
+        def getpeername(self):
+            return ("192.0.2.1", 1234)
+
+        def getsockname(self):
+            return ("192.0.2.2", 8787)
+
+    assert half_close.held(Elsewhere()) is None
+    assert not half_close.may_read(Elsewhere())
 
 
 @pytest.mark.asyncio(loop_factories=["asyncio"])

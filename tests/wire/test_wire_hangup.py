@@ -1,6 +1,6 @@
 # A client that leaves while backpressure keeps it from being read is noticed all the same, and at once.
 #
-# A FIN that stands behind bytes which nobody takes does not arrive, whoever listens; so a full socket is left by RST.
+# A FIN that stands behind bytes which nobody takes does not arrive, whoever listens: the kernel is asked who is there.
 
 import asyncio
 
@@ -19,6 +19,28 @@ async def sent_until_stuck(peer) -> None:
     while quiet < 20:
         quiet = 0 if peer.send_what_fits(BIG) else quiet + 1
         await asyncio.sleep(0.005)
+
+
+async def test_waiter_that_has_pipelined_more_than_sockets_hold_leaves_the_queue_with_its_client(start):
+    rig = await start({"limit": 1})
+    _, link = await rig.ask(post("/up/", b"{}"))
+    await link.until(b"{}")
+    waiting = await rig.client()
+    await waiting.send(post("/up/", b"{}"))
+    await becomes(lambda: len(rig.scheduler.waiting) == 1, "one waits")
+    await sent_until_stuck(waiting)
+    waiting.close()
+    await becomes(lambda: len(rig.scheduler.waiting) == 0, "the queue is empty")
+
+
+async def test_upload_to_an_upstream_that_does_not_read_ends_with_its_client_also_by_a_fin(start):
+    rig = await start(receive_buffer=4096)
+    client, link = await rig.ask(request("POST", "/up/v1/files", "Content-Length: 1000000000"))
+    await link.head()
+    await sent_until_stuck(client)
+    client.close()
+    await becomes(lambda: not rig.listener.connections, "the client's connection is gone")
+    await link.end()
 
 
 async def test_tunnel_whose_upstream_does_not_read_ends_with_its_client(start):
