@@ -128,7 +128,7 @@ async def test_each_new_connection_asks_and_a_kept_one_does_not(moving, names):
 
 async def test_name_server_that_hangs_is_a_504_after_connect_timeout_and_holds_up_no_kept_connection(moving, names):
     rig, old, _ = moving
-    await rig.reconfigure({"connect_timeout": "100ms"})
+    await rig.reconfigure({"connect_timeout": "250ms"})
     one, two = await rig.client(), await rig.client()
     await one.send(get("/up/1"))
     link = await old.link()

@@ -70,7 +70,7 @@ async def test_proxy_that_hangs_up_is_a_502_at_once(tunnelled, said, how):
 
 @pytest.mark.parametrize("said", [b"", b"HTTP/1.1 200 Conn", ESTABLISHED], ids=["nothing", "a part", "yes"])
 async def test_proxy_that_hangs_is_a_504_after_connect_timeout(tunnelled, said):
-    tunnel = await tunnelled(connect_timeout="100ms")
+    tunnel = await tunnelled(connect_timeout="250ms")
     client = await tunnel.request(post("/up/", b"{}"))
     link = await tunnel.asked()
     await link.send(said)
