@@ -1,6 +1,8 @@
 # Both sides speak at once, or one falls silent: answers that begin before the request has ended, requests behind the
 # last one, clients that have said all they will say.
 
+import asyncio
+
 import pytest
 from ear import Ear
 from model import FIN, OPEN, Seen, client_sees, upstream_sees
@@ -80,3 +82,19 @@ async def test_client_that_half_closes_gets_its_answer(rig: Rig, message: bytes,
     await say(link, told, 0, ends)
     last = message.replace(b"HTTP/1.1\r\n", b"HTTP/1.1\r\nConnection: close\r\n")
     assert await Ear(client).hear(0, to_its_end=True) == client_sees(told, ends, last)
+
+
+@pytest.mark.parametrize("size", [100, 60_000, 300_000])
+@pytest.mark.parametrize("last", [*LAST, get("/up/x")])
+async def test_slow_client_gets_its_last_answer_whatever_it_has_sent_behind(rig: Rig, last: bytes, size: int):
+    """RFC 9112 9.6: closing with bytes unread would reset the answer out of its hands."""
+    client = await rig.client(receive_buffer=4096)
+    sending = asyncio.create_task(say(client, last + post("/up/behind", b"x" * size), 0))
+    link = await rig.upstream.link()
+    await link.exactly(len(upstream_sees(last, rig.upstream.authority.encode())))
+    told = begun("X-A: b") + b"z" * 400_000
+    answering = asyncio.create_task(say(link, told, 0, FIN))
+    seen = await Ear(client).hear(0, to_its_end=True)
+    assert seen == client_sees(told, FIN, last), (len(seen.data), seen.ended)
+    client.close()
+    await asyncio.gather(sending, answering, return_exceptions=True)
