@@ -178,9 +178,7 @@ class ClientConnection(asyncio.Protocol):
         if self.request is not None:
             self.request.was_cut = True
         if self.request is not None and self.request.ends_by_closing:
-            sock = self._transport.get_extra_info("socket")
-            with contextlib.suppress(OSError):  # the peer may have closed it a moment ago
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+            self._end_by_reset()
         self._ended = True
         if at_once:
             self._transport.abort()
@@ -272,7 +270,19 @@ class ClientConnection(asyncio.Protocol):
             return
         self._transport.close()
         if self.unsent() and self._lingering is None:
-            self._lingering = IdleTimer(LINGER_S, self.unsent, self._transport.abort)
+            self._lingering = IdleTimer(LINGER_S, self.unsent, self._give_up)
+
+    def _give_up(self) -> None:
+        """What is not sent by now will not be; a FIN could make that look whole."""
+        self._end_by_reset()
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _end_by_reset(self) -> None:
+        if self._transport is not None:
+            sock = self._transport.get_extra_info("socket")
+            with contextlib.suppress(OSError):  # the peer may have closed it a moment ago
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
 
     def _keep_for_later(self, data: bytes) -> None:
         self._buffer += data
