@@ -2,10 +2,12 @@
 # of no error, and has as few descriptors as at the beginning; each side was told what it may be told.
 
 import asyncio
+import json
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -22,12 +24,12 @@ from proxy.web.routing import Router
 
 CLIENTS = 40  # at once, in one batch
 BATCHES = 8
-PATIENT = {"limit": 8, "cooldown": "0s", "auto_reduce": False, "pause": {"default": "0s", "max": "0s"}}
-ROUTER = Router(
-    load(None, env={}, text='{"presets": false, "state": "memory", "upstreams": {"up": {"url": "http://up.test"}}}')
-)
+UP = {"url": "http://up.test"}
+SETTINGS = {"presets": False, "state": "memory", "upstreams": {"up": UP, "absorbing": UP}}
+ROUTER = Router(load(None, env={}, text=json.dumps(SETTINGS)))
 
-driver.share("live")
+PARTS = 10  # of the time; each check of the parsers has one
+driver.share(PARTS)
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(driver.minutes() * 60 + 120)]
 
 
@@ -39,9 +41,16 @@ async def upstream() -> AsyncIterator[HostileUpstream]:
     await upstream.stop()
 
 
+def patient(upstream: HostileUpstream) -> dict[str, Any]:
+    """An entry that no answer can pause or reduce."""
+    pause = {"default": "0s", "max": "0s"}
+    return {"url": upstream.url, "limit": 8, "cooldown": "0s", "auto_reduce": False, "pause": pause}
+
+
 @pytest_asyncio.fixture
 async def proxy(upstream: HostileUpstream, tmp_path: Path) -> AsyncIterator[Proxy]:
-    proxy = Proxy(tmp_path, {"upstreams": {"up": {"url": upstream.url, **PATIENT}}})
+    upstreams = {"up": patient(upstream), "absorbing": {**patient(upstream), "provider": "absorbing", "absorb": 2}}
+    proxy = Proxy(tmp_path, {"upstreams": upstreams})
     try:
         await proxy.start()
         yield proxy
@@ -51,7 +60,7 @@ async def proxy(upstream: HostileUpstream, tmp_path: Path) -> AsyncIterator[Prox
 
 async def test_nobody_gets_what_is_anothers_and_nothing_is_left(proxy: Proxy, upstream: HostileUpstream) -> None:
     before = await fewest_descriptors(proxy)
-    for seed in driver.seeds(BATCHES):
+    for seed in driver.seeds(BATCHES, PARTS):
         try:
             await a_batch(proxy, upstream, seed, before)
             await until(lambda: descriptors(proxy) <= before, what=f"{before} descriptors")
@@ -74,19 +83,9 @@ async def a_batch(proxy: Proxy, upstream: HostileUpstream, seed: int, before: in
     for owner, client in enumerate(clients):
         verdict.of_client(client, owner, names)
     singing = Client(pieces=[], leaves="", sent=bytes(canary.asked))
-    await everybody_has_left(proxy, upstream, before)
+    await until(lambda: descriptors(proxy) <= before + upstream.open, what="no descriptor of a client")
     await lives_and_holds_nothing(proxy)
     verdict.of_upstream(upstream.drop(), [*clients, singing], ROUTER)
-
-
-async def everybody_has_left(proxy: Proxy, upstream: HostileUpstream, before: int) -> None:
-    """No client is left. The end of one that left more behind than sockets hold is heard once it has been read."""
-
-    def left() -> bool:
-        upstream.give_up()
-        return descriptors(proxy) <= before + upstream.open
-
-    await until(left, what="no descriptor of a client")
 
 
 async def lives_and_holds_nothing(proxy: Proxy) -> None:

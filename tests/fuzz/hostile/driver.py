@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 Check = Callable[[Random], None]
 _GRACE_S = 60.0  # what ends after its share is no hang; what takes this much longer is
-_shares: list[str] = []  # the names of all that share the time
+_shares: list[int] = []  # the parts of all that share the time
 
 
 def minutes() -> float:
@@ -23,20 +23,20 @@ def minutes() -> float:
     return float(os.environ.get("FUZZ_MINUTES", "0"))
 
 
-def share(name: str) -> None:
-    """Says that `name` runs as long as `seeds` gives it seeds."""
-    _shares.append(name)
+def share(parts: int) -> None:
+    """Says that somebody will ask for so many parts of the time."""
+    _shares.append(parts)
 
 
-def seeds(few: int) -> Iterator[int]:
-    """`few` seeds, the same each time; or new ones for one share of the time; or FUZZ_SEED alone."""
+def seeds(few: int, parts: int = 1) -> Iterator[int]:
+    """`few` seeds, the same each time; or new ones for so many parts of the time; or FUZZ_SEED alone."""
     if "FUZZ_SEED" in os.environ:
         yield int(os.environ["FUZZ_SEED"])
         return
     if not minutes():
         yield from range(few)
         return
-    end = time.monotonic() + minutes() * 60 / len(_shares)
+    end = time.monotonic() + minutes() * 60 * parts / sum(_shares)
     seed = time.time_ns()
     while time.monotonic() < end:
         yield seed
@@ -47,7 +47,7 @@ def fuzzed(examples: int) -> Callable[[Check], Callable[..., None]]:
     """Makes a test of a check that draws everything from the Random it is given."""
 
     def wrap(check: Check) -> Callable[..., None]:
-        share(check.__name__)
+        share(1)
         if not minutes() and "FUZZ_SEED" not in os.environ:
             by_hypothesis = settings(
                 max_examples=examples, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck)

@@ -8,9 +8,22 @@ from random import Random
 
 from hostile.mutation import chance, mutated, pick
 
-METHODS = (b"GET", b"POST", b"POST", b"HEAD", b"PUT", b"DELETE", b"OPTIONS", b"get", b"M-SEARCH", b"!", b"CONNECT")
+METHODS = (
+    b"GET",
+    b"GET",
+    b"POST",
+    b"POST",
+    b"HEAD",
+    b"PUT",
+    b"DELETE",
+    b"OPTIONS",
+    b"get",
+    b"M-SEARCH",
+    b"!",
+    b"CONNECT",
+)
 _TARGETS = (b"", b"/", b"/v1/messages", b"//", b"/%2F", b"/%zz?a=b?c", b"?", b"/a;b+c", b"/../x", b"/\xff", b"#f")
-_PREFIXES = (b"/up",) * 6 + (b"/~ws/up", b"http://elsewhere.test/up", b"/nowhere", b"*")
+_PREFIXES = (b"/up",) * 6 + (b"/absorbing", b"/~ws/up", b"http://elsewhere.test/up", b"/nowhere", b"*")
 _VERSIONS = (b"HTTP/1.1",) * 24 + (b"HTTP/1.0", b"HTTP/2.0", b"HTTP/1.1 ", b"http/1.1")
 _VALUES = (b"a", b"", b"a, b", b" a\t", b"caf\xc3\xa9", b"\xff", b"a\x00", b"a\x7f", b"a\r", b"a\n b", b"a\r\n b", b'"')
 _REQUEST_LINES = (
@@ -25,6 +38,7 @@ _REQUEST_LINES = (
     b"TE: trailers, deflate;q=0.5",
     b"Upgrade: websocket",
     b"Connection: upgrade",
+    b"Upgrade: websocket\r\nConnection: Upgrade",
     b"Expect: 100-continue",
     b"expect: else",
     b"X-Forwarded-For: 10.0.0.1",
@@ -131,6 +145,12 @@ def answer(rng: Random, name: bytes) -> bytes:
     if chance(rng, 15):
         raw += pick(rng, (b"\r\n", b"x", _surplus(name)))
     return raw
+
+
+def switch(rng: Random, name: bytes) -> bytes:
+    """An agreement to another protocol, and the beginning of that."""
+    head = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nX-Id: %s\r\n\r\n" % name
+    return head + pick(rng, (b"", b"\x81\x00", marked(name), b"HTTP/1.1 200 OK\r\n\r\n", b"\0" * 70000))
 
 
 def marked(name: bytes) -> bytes:

@@ -40,12 +40,6 @@ class HostileUpstream:
         """How many connections it has."""
         return sum(not link.closed for link in self.links)
 
-    def give_up(self) -> None:
-        """Close the connections on which it never answers."""
-        for link in self.links:
-            if link.hangs:
-                link.leave(reset=False)
-
     def drop(self) -> "list[Link]":
         """Close every connection and forget it; all there were since the last time."""
         for link in self.links:
@@ -65,10 +59,10 @@ class Link(asyncio.Protocol):
         self.switched: int | None = None
         self.spoilt: int | None = None
         self.closed = False
-        self.hangs = False
         self._upstream = upstream
         self._at = 0  # of `received`: where the next request begins
         self._answering: asyncio.Task[None] | None = None
+        self._hangs = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport
@@ -95,7 +89,7 @@ class Link(asyncio.Protocol):
 
     def _look(self) -> None:
         """Answer the next request if it is time to."""
-        if self._answering is not None or self.hangs or self.switched is not None or self._transport.is_closing():
+        if self._answering is not None or self._hangs or self.switched is not None or self._transport.is_closing():
             return
         raw = bytes(self.received[self._at :])
         start = _START.match(raw)
@@ -116,19 +110,22 @@ class Link(asyncio.Protocol):
 
     async def _answer(self, rng: Random, method: bytes, name: bytes, *, upgrade: bool) -> None:
         how = rng.randrange(30)
-        if how == 0:
-            self.hangs = True
-            return
         if how < 8:
             self.repeated.add(name)
+        if how == 0:
+            self._hangs = True
+            return
         if how < 3:
             self.leave(reset=how == 1)
             return
-        raw = grammar.answer(rng, name)
+        agrees = upgrade and rng.randrange(2)
+        raw = grammar.switch(rng, name) if agrees else grammar.answer(rng, name)
         reading = answers([raw], method)
+        if any(message.head.status >= 400 for message in reading.messages):  # it may be absorbed
+            self.repeated.add(name)
         if reading.switched and upgrade:
             self.switched = self._at
-        surplus = len(reading.rest)
+        surplus = 0 if reading.switched else len(reading.rest)
         end = len(raw) - surplus - 1 if surplus else len(raw)
         for piece in cut(rng, raw[:end]):
             self._transport.write(piece)
