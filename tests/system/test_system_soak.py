@@ -27,8 +27,11 @@ LEFT_OVER = 4 * 1024**2  # bytes that one round may take more than the round bef
 async def rest(rig: Rig) -> None:
     """Nothing is in flight or queued, and the upstream has no connection left: kept ones go within seconds."""
     await rig.at_rest()
-    await until(lambda: rig.up.open == 0, what="every call to be over")
-    await until(lambda: all(c.closed for c in rig.up.connections), what="every connection to the upstream to be closed")
+    try:
+        await until(lambda: rig.up.open == 0 and all(connection.closed for connection in rig.up.connections))
+    except AssertionError:
+        left = [connection.calls[-1:] for connection in rig.up.connections if not connection.closed]
+        raise AssertionError(f"{rig.up.open} calls and {len(left)} connections are open, last used by {left}") from None
     rig.up.connections.clear()
     rig.up.calls.clear()
 
