@@ -9,7 +9,7 @@ import random
 import ssl
 from collections.abc import Callable, Mapping, Sequence
 
-from proxy.config import Provider, Settings, Tls, diff, effective
+from proxy.config import Provider, Settings, diff, effective
 from proxy.core.model import CooldownSet, Effect, LimitSet, Paused, Policy, RateLimited, Reduced, Resumed, Snapshot
 from proxy.core.scheduler import Scheduler
 from proxy.core.turns import Turns
@@ -58,6 +58,7 @@ class Runtime:
         self._load = load
         self._loop = asyncio.get_running_loop()
         self._chance = chance
+        self._tls_contexts = tls.Contexts()
         self._usage = UsageClient()
         self._records: Mapping[str, ProviderRecord] = {}
         # As each was last configured: one that is no more keeps its rules for what it still has to finish.
@@ -73,7 +74,7 @@ class Runtime:
 
     async def start(self) -> None:
         """Read the state and begin. StoreError if it cannot be used; ConfigErrors for a CA file that cannot."""
-        self.tls, self.proxy_tls = await asyncio.to_thread(_contexts, self.settings)
+        self.tls, self.proxy_tls = await asyncio.to_thread(self._renew_tls, self.settings)
         saved: Saved = await self.store.open()
         self._records = saved.providers
         self.stars.update(saved.stars)
@@ -201,7 +202,7 @@ class Runtime:
         async with self._reloading:
             try:
                 settings = await asyncio.to_thread(self._load)
-                contexts = await asyncio.to_thread(_contexts, settings)
+                contexts = await asyncio.to_thread(self._renew_tls, settings)
             except ConfigErrors as error:
                 self.config_error = str(error)
                 self.telemetry.reloaded([], [], self.config_error)
@@ -217,6 +218,9 @@ class Runtime:
     def _policy(self, provider: Provider) -> Policy:
         queue = self.settings.queue
         return standings.policy(provider, max_waiting=queue.max_waiting, max_wait_s=queue.max_wait_s)
+
+    def _renew_tls(self, settings: Settings) -> "_Contexts":
+        return self._tls_contexts.renew(list(settings.upstreams.values()), str(settings.source or "command line"))
 
     def _swap(self, settings: Settings, contexts: "_Contexts") -> None:
         self.settings = settings
@@ -310,12 +314,3 @@ class Runtime:
 
 
 _Contexts = tuple[Mapping[str, ssl.SSLContext | None], ssl.SSLContext | None]
-
-
-def _contexts(settings: Settings) -> _Contexts:
-    """Towards the upstreams, by name; and towards forward proxies that are reached over TLS, if there are any: those
-    are verified by the system's authorities."""
-    upstreams = list(settings.upstreams.values())
-    to_proxies = any(upstream.proxy is not None and upstream.proxy.tls for upstream in upstreams)
-    by_name = tls.contexts(upstreams, str(settings.source or "command line"))
-    return by_name, tls.context(Tls()) if to_proxies else None

@@ -1,14 +1,16 @@
-# What is looked at again and again: held slots, and the configuration file.
+# What is looked at again and again: held slots, the configuration file, and freed memory.
 
 import asyncio
 import os
 from pathlib import Path
 
 from proxy.errors import ConfigErrors
+from proxy.service.heap import Heap
 from proxy.service.runtime import Runtime
 
 SLOTS_S = 30.0  # spec §9: held slots are checked at least this often
 CONFIG_S = 2.0  # spec §3.4
+HEAP_S = 5.0
 
 
 async def watch_slots(runtime: Runtime) -> None:
@@ -53,3 +55,11 @@ def _stamp(path: Path) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return (found.st_mtime_ns, found.st_size, found.st_ino)
+
+
+async def watch_heap(_: Runtime) -> None:
+    """Give back freed memory, for ever."""
+    heap = Heap()
+    while True:
+        await asyncio.sleep(HEAP_S)
+        heap.look()

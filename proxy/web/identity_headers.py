@@ -97,7 +97,7 @@ def _epoch_ms(value: object) -> int | Unreadable | None:
         value = float(value)  # exact for milliseconds until the year 287396
     if isinstance(value, bool) or not isinstance(value, int | float):
         return BAD
-    if isinstance(value, float) and not math.isfinite(value):
+    if not 0 < value < math.inf:  # nor is "not a number"
         return BAD
     return round(value * 1000 if value < _SECONDS_BELOW else value)
 

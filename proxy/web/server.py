@@ -20,12 +20,11 @@ from proxy.config import Settings, parse_address
 from proxy.errors import ConfigErrors, StoreError
 from proxy.service import systemd
 from proxy.service.clock import Clock, wall_ms
-from proxy.service.heap import give_back_large_blocks
 from proxy.service.library_log import LibraryLog
 from proxy.service.log import Log
 from proxy.service.runtime import Runtime
 from proxy.service.telemetry import Telemetry
-from proxy.service.watch import watch_config, watch_slots
+from proxy.service.watch import watch_config, watch_heap, watch_slots
 from proxy.store import open_store
 from proxy.web.admin import admin_app
 from proxy.web.clients import ClientListener
@@ -48,7 +47,6 @@ def serve(load: Callable[[], Settings], settings: Settings) -> int:
         factory = uvloop.new_event_loop
     raise_descriptor_limit()
     log = Log(settings.log, wall_ms=wall_ms)
-    give_back_large_blocks()
     library_log = LibraryLog(log)
     logging.getLogger().addHandler(library_log)
     try:
@@ -111,7 +109,7 @@ class Process:
         """Serve until a signal; OK once everything has ended."""
         await self._open()
         self._catch_signals()
-        for watch in (watch_slots, watch_config):
+        for watch in (watch_slots, watch_config, watch_heap):
             self._runtime.tasks.start(watch.__name__, watch(self._runtime))
         self._runtime.tasks.start("signs of life", self._live())
         self._runtime.ready = True

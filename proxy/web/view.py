@@ -21,7 +21,7 @@ class View:
         old = {} if before is None else dict(before._pools)  # its own requests go on using them
         for name, upstream in self.settings.upstreams.items():
             kept = old.get(name)
-            if kept is not None and kept[0] == upstream:
+            if kept is not None and kept[0] == upstream and kept[1].way.tls is runtime.tls.get(name):
                 self._pools[name] = old.pop(name)
                 continue
             way = Way(

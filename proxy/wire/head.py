@@ -37,9 +37,9 @@ HOP_BY_HOP = frozenset(
         b"upgrade",
     }
 )
+CONTINUE_EXPECTED = b"100-continue"
 # Even a Connection line cannot take these away: they are the framing and the address of the message.
 _PROTECTED = frozenset({b"content-length", b"transfer-encoding", b"host"})
-_CONTINUE_EXPECTED = re.compile(rb"[^:]*:[ \t]*100-continue[ \t]*", re.IGNORECASE)  # a whole line
 
 
 @lru_cache(maxsize=4096)
@@ -187,12 +187,22 @@ def _declared_length(names: list[bytes], fields: list[Field], minor: int) -> int
 # --- what is passed on -------------------------------------------------------------------------------------------
 
 
+def members(value: bytes) -> list[bytes]:
+    """The members of a comma-separated list (RFC 9110 5.6.1), empty ones left out."""
+    return [member for part in value.split(b",") if (member := part.strip(b" \t"))]
+
+
+def expects_continue(value: bytes) -> bool:
+    """Whether a value of Expect asks for a 100."""
+    return any(member.lower() == CONTINUE_EXPECTED for member in members(value))
+
+
 def connection_options(names: list[bytes], fields: list[Field]) -> set[bytes]:
     """The lower-case options of every Connection line."""
     options: set[bytes] = set()
     for name, (_, value) in zip(names, fields, strict=True):
         if name == b"connection":
-            options.update(option.strip(b" \t").lower() for option in value.split(b","))
+            options.update(option.lower() for option in members(value))
     return options
 
 
@@ -216,6 +226,8 @@ def request_bytes(
             lines.append(b"%s: %s" % (line[:4], host))
         elif name == b"te":
             lines += _trailers_alone(line)
+        elif name == b"expect":
+            lines += _without_continue(line)
         elif upgrade and name == b"upgrade":
             lines.append(line)
         elif upgrade and name == b"connection":
@@ -224,7 +236,6 @@ def request_bytes(
             name in HOP_BY_HOP
             or name == b"forwarded"  # it and its like would tell about the client's network
             or name.startswith(b"x-forwarded-")
-            or (name == b"expect" and _CONTINUE_EXPECTED.fullmatch(line))  # answered here, by 100 or a refusal
             or name in own
             or (name in listed and name not in _PROTECTED)
         ):
@@ -236,10 +247,20 @@ def request_bytes(
     return b"\r\n".join(lines)
 
 
+def _without_continue(line: bytes) -> list[bytes]:
+    """What is left of an Expect line: 100-continue is answered here, by a 100 or a refusal; whoever cannot meet another
+    expectation says so by itself (RFC 9110 10.1.1)."""
+    name, _, value = line.partition(b":")
+    if not expects_continue(value):
+        return [line]
+    others = [member for member in members(value) if member.lower() != CONTINUE_EXPECTED]
+    return [name + b": " + b", ".join(others)] if others else []
+
+
 def _trailers_alone(line: bytes) -> list[bytes]:
     """What is left of a TE line. RFC 9110 10.1.4: trailers is the one coding that a proxy which passes them on may
     promise."""
-    codings = {coding.strip(b" \t").lower() for coding in line[3:].split(b",")}
+    codings = {coding.lower() for coding in members(line[3:])}
     if codings == {b"trailers"}:
         return [line]
     return [line[:2] + b": trailers"] if b"trailers" in codings else []
@@ -248,7 +269,7 @@ def _trailers_alone(line: bytes) -> list[bytes]:
 def _upgrade_alone(line: bytes) -> list[bytes]:
     """What is left of a Connection line where the message upgrades, or says to what it could."""
     name, _, value = line.partition(b":")
-    options = {option.strip(b" \t").lower() for option in value.split(b",")}
+    options = {option.lower() for option in members(value)}
     if options == {b"upgrade"}:
         return [line]
     return [name + b": Upgrade"] if b"upgrade" in options else []

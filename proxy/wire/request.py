@@ -11,7 +11,7 @@ from typing import Protocol
 from proxy.errors import BadMessage, OwnAnswer
 from proxy.wire.answer import own_answer
 from proxy.wire.body import Body, body_of
-from proxy.wire.head import RequestHead, connection_options
+from proxy.wire.head import RequestHead, connection_options, expects_continue
 from proxy.wire.idle import IdleTimer
 
 UNTAKEN_MAX = 64 * 1024  # bytes kept of a streamed body that nobody takes yet
@@ -102,8 +102,8 @@ class Request:
         self.task: asyncio.Task[None] | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._paused_by = False
-        expect = head.get(b"expect")
-        self._expects = head.minor == 1 and expect is not None and expect.lower() == b"100-continue"
+        expects = b"expect" in head.names and any(map(expects_continue, head.all(b"expect")))
+        self._expects = head.minor == 1 and expects
 
     def __repr__(self) -> str:
         # Never the target: a query may hold a key.

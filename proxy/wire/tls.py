@@ -18,30 +18,45 @@ def context(tls: Tls) -> ssl.SSLContext:
     return made
 
 
-def contexts(upstreams: list[Upstream], file: str) -> dict[str, ssl.SSLContext | None]:
-    """One per upstream name; None where the URL is plain http. ConfigErrors with every CA file that is not one."""
-    made: dict[str, ssl.SSLContext | None] = {}
-    shared: dict[Tls, ssl.SSLContext] = {}  # loading the system's authorities takes milliseconds
-    problems: list[Problem] = []
-    for upstream in upstreams:
-        if not upstream.url.tls:
-            made[upstream.name] = None
-            continue
-        try:
-            if upstream.tls not in shared:
-                shared[upstream.tls] = context(upstream.tls)
-            made[upstream.name] = shared[upstream.tls]
-        except (OSError, ssl.SSLError) as error:
-            reason = error.strerror or type(error).__name__
-            problems.append(
-                Problem(
-                    file=file,
-                    line=None,
-                    path=f"upstreams.{upstream.name}.tls.ca_file",
-                    found=f"found {upstream.tls.ca_file}, which cannot be used: {reason}",
-                    allowed="allowed: a readable file of PEM certificates",
-                )
-            )
-    if problems:
-        raise ConfigErrors(problems)
-    return made
+class Contexts:
+    """Contexts that stay the same from one configuration to the next, as long as their files do: connections that were
+    made by them can be kept."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[Tls, bytes], ssl.SSLContext] = {}
+
+    def __repr__(self) -> str:
+        return f"<Contexts {len(self._made)}>"
+
+    def renew(self, upstreams: list[Upstream], file: str) -> tuple[dict[str, ssl.SSLContext | None], ssl.SSLContext]:
+        """One per upstream name, None where the URL is plain http; and one for forward proxies, who are verified by the
+        system's authorities. ConfigErrors with every CA file of the configuration `file` that is not one."""
+        kept: dict[tuple[Tls, bytes], ssl.SSLContext] = {}
+
+        def of(tls: Tls) -> ssl.SSLContext:
+            key = (tls, b"" if tls.ca_file is None else tls.ca_file.read_bytes())
+            kept[key] = kept.get(key) or self._made.get(key) or context(tls)
+            return kept[key]
+
+        by_name: dict[str, ssl.SSLContext | None] = {}
+        problems: list[Problem] = []
+        for upstream in upstreams:
+            try:
+                by_name[upstream.name] = of(upstream.tls) if upstream.url.tls else None
+            except (OSError, ssl.SSLError) as error:
+                problems.append(_unusable(upstream, error, file))
+        if problems:
+            raise ConfigErrors(problems)
+        to_proxies = of(Tls())
+        self._made = kept
+        return by_name, to_proxies
+
+
+def _unusable(upstream: Upstream, error: OSError, file: str) -> Problem:
+    return Problem(
+        file=file,
+        line=None,
+        path=f"upstreams.{upstream.name}.tls.ca_file",
+        found=f"found {upstream.tls.ca_file}, which cannot be used: {error.strerror or type(error).__name__}",
+        allowed="allowed: a readable file of PEM certificates",
+    )

@@ -23,7 +23,9 @@ class TlsSession:
         self.fault: ssl.SSLError | None = None  # what came last was no TLS, or an alert; all before it counts
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
-        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=host)
+        self._tls = context.wrap_bio(
+            self._incoming, self._outgoing, server_hostname=host.removesuffix(".")
+        )  # RFC 6066 3
 
     def __repr__(self) -> str:
         return f"<TlsSession {'ended' if self.ended else 'ready' if self.ready else 'in handshake'}>"

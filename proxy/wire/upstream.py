@@ -158,9 +158,9 @@ class UpstreamConnection(asyncio.Protocol):
             self._securing.set_result(None)
         if data:
             self._hand_on(data)
-        fault = next((layer.fault for layer in self._layers if layer.fault is not None), None)
-        if fault is not None or last.ended:
-            self._end(fault)
+        over = next((layer for layer in self._layers if layer.ended or layer.fault is not None), None)
+        if over is not None:
+            self._end(None if last.ended else over.fault or _unannounced(last))
             self.finish()
 
     def _hand_on(self, data: bytes) -> None:

@@ -89,8 +89,9 @@ def upstream_sees(request: bytes, authority: bytes, *, prefix: bytes = b"/up", b
         name = name_of(line)
         if name == b"host":
             lines.append(line.partition(b":")[0] + b": " + authority)
-        elif name == b"expect" and line.partition(b":")[2].strip(b" \t").lower() == b"100-continue":
-            continue
+        elif b"100-continue" in (expected := Head(b"", [line]).members(b"expect")):
+            others = expected - {b"100-continue", b""}
+            lines += [line[:6] + b": " + b", ".join(sorted(others))] if others else []
         elif name not in OWN and name != b"forwarded" and not name.startswith(b"x-forwarded-"):
             lines.append(line)
     return _written(start, host + lines) + body

@@ -37,6 +37,11 @@ CLIENTS = {
     "1.0": b"GET /up/x HTTP/1.0\r\n\r\n",
 }
 NO_BODY = request("POST", "/up/x", "Expect: 100-continue", "Content-Length: 0")
+EXPECTATIONS = [
+    *("Expect: 100-continue", "expect:100-Continue ", "EXPECT:\t100-CONTINUE", "Expect: ,100-continue, "),
+    *("expect: 100-continue, a", "Expect: a ,100-continue", "Expect: a\r\nX-E: b\r\nexpect: 100-continue"),
+    *("Expect: 100-continue\r\nExpect: a", "Expect: 100-continue, 100-continue"),
+]
 UPGRADE = ["Upgrade: websocket", "Sec-WebSocket-Key: abc", "sec-websocket-version: 13", "Sec-WebSocket-Protocol: a, b"]
 SWITCHED = [
     begun(*lines, "Sec-WebSocket-Accept: d", status="101 Switching Protocols")
@@ -69,9 +74,9 @@ async def test_every_interim_answer_in_any_pieces(stage: Stage, pieces: int):
 
 
 @pytest.mark.parametrize("line", ["POST /up/v1/messages", "PUT /up/v1/files"])
-@pytest.mark.parametrize("expect", ["Expect: 100-continue", "expect:100-Continue ", "EXPECT:\t100-CONTINUE"])
+@pytest.mark.parametrize("expect", EXPECTATIONS)
 @pytest.mark.parametrize("body", [b"body", chunk(b"body") + b"0\r\nX-T: u\r\n\r\n"])
-async def test_client_is_invited_once_and_the_upstream_sees_no_expectation(
+async def test_client_is_invited_once_and_the_upstream_sees_nothing_of_it(
     rig: Rig, line: str, expect: str, body: bytes
 ):
     framing = "Content-Length: 4" if body == b"body" else CHUNKED

@@ -12,12 +12,13 @@ def test_request_loses_what_is_hop_by_hop_and_keeps_the_rest():
     asked = (
         b"pOST //up/../up?a=%zz HTTP/1.1\r\nx-a:1 \r\nhOST: evil\r\nConnection: x-b, Content-Length,host\r\n"
         b"X-B: 2\r\nKeep-Alive: 1\r\nTE: gzip;q=1, trailers\r\nte:\ttrailers\r\nTE: gzip\r\nExpect: 100-Continue\r\n"
-        b"expect: other\r\n"
+        b"expect: other\r\nEXPECT:a ,100-continue,\r\n"
         b"Forwarded: a\r\nX-Forwarded-For: b\r\nX-Forwarded: c\r\nX-Slotgate-Workspace: d\r\nx-slotgate-other: e\r\n"
         b"Upgrade: h2c\r\nProxy-Authorization: f\r\nAlt-Svc: g\r\ncontent-length:05\r\n\r\nhello"
     )
     assert upstream_sees(asked, b"api:80", prefix=b"/") == (
         b"pOST /up/../up?a=%zz HTTP/1.1\r\nx-a:1 \r\nhOST: api:80\r\nTE: trailers\r\nte:\ttrailers\r\nexpect: other\r\n"
+        b"EXPECT: a\r\n"
         b"X-Forwarded: c\r\nx-slotgate-other: e\r\nAlt-Svc: g\r\ncontent-length:05\r\n\r\nhello"
     )
 

@@ -1,7 +1,7 @@
 # What the proxy says to an upstream before anything is encrypted: whose name it asks for, and what it would speak.
 
 import pytest
-from rawsides.message import get, request
+from rawsides.message import answer, get, request
 from rawsides.peer import Peer
 from rawsides.tls_fixtures import UP, authority, names, start_tls, tls_rig
 from rawsides.tls_hello import TLS_1_2, TLS_1_3, Hello
@@ -52,3 +52,12 @@ async def test_only_http_1_1_is_offered(tls_rig):
 async def test_only_versions_that_are_not_broken_are_offered(tls_rig):
     """RFC 8996 has taken 1.0 and 1.1 away."""
     assert (await hello(tls_rig, get("/up/"))).versions == {TLS_1_2, TLS_1_3}
+
+
+async def test_name_that_is_written_to_its_root_is_said_and_checked_without_the_dot(start_tls):
+    """RFC 6066 3: in SNI, a name has no dot at its end; and no certificate has."""
+    rig = await start_tls(name=f"{UP}.")
+    client, link = await rig.ask(get("/up/"))
+    assert f"Host: {UP}.:{rig.upstream.port}\r\n".encode() in await link.head()
+    await link.send(answer(b"ok"))
+    assert await client.exactly(len(answer(b"ok"))) == answer(b"ok")

@@ -4,7 +4,7 @@
 import pytest
 from rawsides.message import answer, get
 from rawsides.tls_authority import Authority
-from rawsides.tls_fixtures import authority, names, start_tls, tls_rig
+from rawsides.tls_fixtures import UP, authority, names, start_tls, tls_rig
 
 from proxy.errors import ConfigErrors
 
@@ -42,6 +42,16 @@ async def test_answer_under_way_goes_on_by_what_it_began_with(tls_rig, another):
     await tls_rig.reconfigure({"tls": {"ca_file": str(another.file)}})
     await link.send(answer(b"ok"))
     assert await client.exactly(len(answer(b"ok"))) == answer(b"ok")
+
+
+async def test_ca_file_is_read_again_though_its_name_is_the_same(tls_rig, authority, another):
+    """Authorities are renewed in their place."""
+    client, _ = await a_kept_connection(tls_rig)
+    authority.file.write_bytes(another.file.read_bytes())
+    await tls_rig.reconfigure({})
+    tls_rig.upstream.context = another.server(UP)
+    await client.send(get("/up/2"))
+    assert (await (await tls_rig.upstream.link()).head()).startswith(b"GET /2 ")
 
 
 async def test_ca_file_that_is_broken_now_leaves_the_old_one_in_force(tls_rig, authority):

@@ -1,0 +1,46 @@
+# Freed memory goes back to the system when it is much.
+
+import ctypes
+import sys
+
+import pytest
+
+from proxy.service.heap import SLACK, Heap
+
+glibc = pytest.mark.skipif(
+    not (sys.platform == "linux" and hasattr(ctypes.CDLL(None), "mallinfo2")), reason="needs glibc 2.33"
+)
+
+
+def resident() -> int:
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+
+
+def crowd(size: int) -> tuple[list[bytearray], bytearray]:
+    """Pieces of prompts, and one small thing that lies above them."""
+    pieces = [bytearray(b"x") * 100_000 for _ in range(size // 100_000)]
+    return pieces, bytearray(2000)
+
+
+@glibc
+def test_much_that_was_freed_is_given_back_once():
+    heap = Heap()
+    pieces, above = crowd(4 * SLACK)
+    assert not heap.look(), "nothing is free yet"
+    before = resident()
+    pieces.clear()
+    assert heap.look()
+    assert before - resident() > 3 * SLACK
+    assert not heap.look(), "there is no more to give back"
+    del above
+
+
+@glibc
+def test_little_that_was_freed_stays():
+    heap = Heap()
+    pieces, above = crowd(SLACK // 2)
+    heap.look()
+    pieces.clear()
+    assert not heap.look()
+    del above
