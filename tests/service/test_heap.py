@@ -17,30 +17,33 @@ def resident() -> int:
         return int(file.read().split()[1]) * 4096
 
 
-def crowd(size: int) -> tuple[list[bytearray], bytearray]:
-    """Pieces of prompts, and one small thing that lies above them."""
-    pieces = [bytearray(b"x") * 100_000 for _ in range(size // 100_000)]
-    return pieces, bytearray(2000)
+def crowd(size: int) -> tuple[list[bytearray], list[bytearray]]:
+    """Pieces of prompts, and small things that lie between them."""
+    pieces, between = [], []
+    for _ in range(size // 100_000):
+        pieces.append(bytearray(b"x") * 100_000)
+        between.append(bytearray(b"x") * 2000)
+    return pieces, between
 
 
 @glibc
 def test_much_that_was_freed_is_given_back_once():
     heap = Heap()
-    pieces, above = crowd(4 * SLACK)
+    pieces, between = crowd(4 * SLACK)
     assert not heap.look(), "nothing is free yet"
     before = resident()
     pieces.clear()
     assert heap.look()
     assert before - resident() > 3 * SLACK
     assert not heap.look(), "there is no more to give back"
-    del above
+    del between
 
 
 @glibc
 def test_little_that_was_freed_stays():
     heap = Heap()
-    pieces, above = crowd(SLACK // 2)
+    pieces, between = crowd(SLACK // 2)
     heap.look()
     pieces.clear()
     assert not heap.look()
-    del above
+    del between
