@@ -1,7 +1,8 @@
 # Connections to one upstream: dialled, used by one exchange at a time, kept for the next.
 #
 # Rule 1: there is no hidden cap. How many exchanges run is the scheduler's business alone.
-# Rule 2: an idle connection that says anything, or ends, is dropped: nothing unsolicited reaches the next exchange.
+# Rule 2: an idle connection that says anything, or ends, is dropped, also if that has not been read yet: nothing
+#         unsolicited reaches the next exchange.
 # Rule 3: idle time is kept below what servers keep (5 s in uvicorn and Node): the race with their closing is rare.
 
 import asyncio
@@ -32,7 +33,7 @@ class Pool:
         oldest = self._loop.time() - IDLE_S
         while self._idle:
             connection = self._idle.pop()
-            if not connection.closed and connection.idle_since >= oldest:
+            if connection.idle_since >= oldest and connection.is_quiet():
                 return connection
             connection.close()
         return None

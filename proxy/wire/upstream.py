@@ -7,6 +7,7 @@
 import asyncio
 import contextlib
 import os
+import select
 import socket
 import ssl
 from typing import Protocol, cast
@@ -41,6 +42,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._layers: list[TlsSession] = []  # the outermost first, next to the socket
         self._securing: asyncio.Future[None] | None = None
+        self._poll: select.poll | None = None
         self._said_all = False  # our FIN is written
         self._half_closed: HalfClosed | None = None
         self._fault: Exception | None = None  # why it ended before anybody used it
@@ -116,6 +118,16 @@ class UpstreamConnection(asyncio.Protocol):
     def unsent(self) -> int:
         """Bytes written that the upstream's socket has not taken yet."""
         return 0 if self._transport is None else self._transport.get_write_buffer_size()
+
+    def is_quiet(self) -> bool:
+        """Whether nothing has come that nobody asked for, nor an end, also of what the loop has not read yet: the next
+        exchange would take it for its answer."""
+        if self._transport is None or self.closed:
+            return False
+        if self._poll is None:
+            self._poll = select.poll()
+            self._poll.register(self._transport.get_extra_info("socket").fileno(), select.POLLIN)
+        return not self._poll.poll(0)
 
     def pause(self) -> None:
         if self._transport is not None and not self._transport.is_closing():
