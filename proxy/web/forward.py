@@ -17,7 +17,8 @@ from proxy.web.routing import Route
 from proxy.web.turn import Turn
 from proxy.web.view import View
 from proxy.wire.dial import proxy_authorization
-from proxy.wire.head import RequestHead, connection_options, request_bytes
+from proxy.wire.head import RequestHead, connection_options
+from proxy.wire.head_writer import request_bytes
 from proxy.wire.request import Request
 
 

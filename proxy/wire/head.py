@@ -1,12 +1,12 @@
-# The bytes of a message head, read and written. Pure: no socket, no clock.
+# The bytes of a message head, read. Pure: no socket, no clock.
 #
 # Rule 1: strict by construction. What is not a token, a field line ended by CRLF, or a version we speak is refused;
 #         nothing is repaired, so that nobody behind us can read the message another way.
-# Rule 2: what is passed on keeps its spelling, order, duplicates and octets (spec §10).
+# Rule 2: what is read keeps its spelling, order, duplicates and octets, so that it can be passed on (spec §10).
 # Rule 3: framing is decided here, once, and whoever writes a head writes the framing that was decided.
 
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -18,6 +18,8 @@ FIELDS_MAX = 200
 
 Field = tuple[bytes, bytes]
 
+CONTINUE_EXPECTED = b"100-continue"
+
 _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _REQUEST_LINE = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+) ([\x21-\x7e\x80-\xff]+) HTTP/1\.([01])")
 _STATUS_LINE = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9]{2})((?: [\t\x20-\x7e\x80-\xff]*)?)")
@@ -25,21 +27,6 @@ _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")  # what no line may hold; a 
 BARE_LINE_END = re.compile(rb"(?<!\r)\n|\r(?!\n|\Z)")  # a CR at the end may still get its LF
 _LENGTH = re.compile(rb"0*[0-9]{1,18}")
 _HOST = re.compile(rb"(?:[!$%&'()*+,\-.0-9;=A-Z_a-z~\x80-\xff]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]*)?")  # RFC 3986 3.2.2
-
-# RFC 9110 7.6.1 and what proxies remove by custom. Transfer-Encoding is not here: it stays where chunked bytes stay.
-HOP_BY_HOP = frozenset(
-    {
-        b"connection",
-        b"keep-alive",
-        b"proxy-connection",
-        b"proxy-authenticate",
-        b"proxy-authorization",
-        b"upgrade",
-    }
-)
-CONTINUE_EXPECTED = b"100-continue"
-# Even a Connection line cannot take these away: they are the framing and the address of the message.
-_PROTECTED = frozenset({b"content-length", b"transfer-encoding", b"host"})
 
 
 @lru_cache(maxsize=4096)
@@ -184,17 +171,12 @@ def _declared_length(names: list[bytes], fields: list[Field], minor: int) -> int
     return int(value.lstrip(b"0") or b"0")  # Python reads no more than 4,300 digits, and zeros are some
 
 
-# --- what is passed on -------------------------------------------------------------------------------------------
+# --- what fields say ---------------------------------------------------------------------------------------------
 
 
 def members(value: bytes) -> list[bytes]:
     """The members of a comma-separated list (RFC 9110 5.6.1), empty ones left out."""
     return [member for part in value.split(b",") if (member := part.strip(b" \t"))]
-
-
-def expects_continue(value: bytes) -> bool:
-    """Whether a value of Expect asks for a 100."""
-    return any(member.lower() == CONTINUE_EXPECTED for member in members(value))
 
 
 def connection_options(names: list[bytes], fields: list[Field]) -> set[bytes]:
@@ -206,103 +188,9 @@ def connection_options(names: list[bytes], fields: list[Field]) -> set[bytes]:
     return options
 
 
-def request_bytes(
-    head: RequestHead,
-    target: bytes,
-    host: bytes,
-    *,
-    own: Container[bytes] = (),
-    upgrade: bool = False,
-    extra: Sequence[bytes] = (),
-) -> bytes:
-    """The head as the upstream gets it: `target` and `host` are its own, `own` are names that were meant for us,
-    `extra` are lines for a forward proxy on the way."""
-    listed = connection_options(head.names, head.fields) if b"connection" in head.names else set()
-    lines = [b"%s %s HTTP/1.1" % (head.method, target)]
-    if b"host" not in head.names:
-        lines.append(b"Host: " + host)
-    for name, line in zip(head.names, head.lines, strict=True):
-        if name == b"host":
-            lines.append(b"%s: %s" % (line[:4], host))
-        elif name == b"te":
-            lines += _trailers_alone(line)
-        elif name == b"expect":
-            lines += _without_continue(line)
-        elif upgrade and name == b"upgrade":
-            lines.append(line)
-        elif upgrade and name == b"connection":
-            lines += _upgrade_alone(line)
-        elif (
-            name in HOP_BY_HOP
-            or name == b"forwarded"  # it and its like would tell about the client's network
-            or name.startswith(b"x-forwarded-")
-            or name in own
-            or (name in listed and name not in _PROTECTED)
-        ):
-            continue
-        else:
-            lines.append(line)
-    lines += extra
-    lines.append(b"\r\n")
-    return b"\r\n".join(lines)
-
-
-def _without_continue(line: bytes) -> list[bytes]:
-    """What is left of an Expect line: 100-continue is answered here, by a 100 or a refusal; whoever cannot meet another
-    expectation says so by itself (RFC 9110 10.1.1)."""
-    name, _, value = line.partition(b":")
-    if not expects_continue(value):
-        return [line]
-    others = [member for member in members(value) if member.lower() != CONTINUE_EXPECTED]
-    return [name + b": " + b", ".join(others)] if others else []
-
-
-def _trailers_alone(line: bytes) -> list[bytes]:
-    """What is left of a TE line. RFC 9110 10.1.4: trailers is the one coding that a proxy which passes them on may
-    promise."""
-    codings = {coding.lower() for coding in members(line[3:])}
-    if codings == {b"trailers"}:
-        return [line]
-    return [line[:2] + b": trailers"] if b"trailers" in codings else []
-
-
-def _upgrade_alone(line: bytes) -> list[bytes]:
-    """What is left of a Connection line where the message upgrades, or says to what it could."""
-    name, _, value = line.partition(b":")
-    options = {option.lower() for option in members(value)}
-    if options == {b"upgrade"}:
-        return [line]
-    return [name + b": Upgrade"] if b"upgrade" in options else []
-
-
-def response_bytes(head: ResponseHead, *, close: bool = False, dechunked: bool = False, upgrade: bool = False) -> bytes:
-    """The head as the client gets it. `close` announces the end of the connection; `dechunked` is for HTTP/1.0
-    clients, which know no chunked coding; `upgrade` keeps the switch to another protocol."""
-    listed = connection_options(head.names, head.fields) if b"connection" in head.names else set()
-    tells_upgrade = upgrade or head.status == 426  # RFC 9110 15.5.22: such a refusal says what it would take
-    lines = [b"HTTP/1.1 %d%s" % (head.status, head.phrase)]
-    for name, line in zip(head.names, head.lines, strict=True):
-        if name == b"te":
-            lines += _trailers_alone(line)
-        elif tells_upgrade and name == b"connection":
-            lines += _upgrade_alone(line)
-        elif tells_upgrade and name == b"upgrade":
-            lines.append(line)
-        elif (
-            name in HOP_BY_HOP
-            or name == b"alt-svc"
-            or (name in listed and name not in _PROTECTED)
-            or (dechunked and name in (b"transfer-encoding", b"trailer"))
-        ):
-            continue
-        else:
-            lines.append(line)
-    if upgrade and b"upgrade" not in listed:
-        lines.append(b"Connection: Upgrade")
-    if close:
-        lines.append(b"Connection: close")
-    lines.append(b"\r\n")
-    return b"\r\n".join(lines)
+def expects_continue(value: bytes) -> bool:
+    """Whether a value of Expect asks for a 100."""
+    return any(member.lower() == CONTINUE_EXPECTED for member in members(value))
 
 
 def text_fields(fields: Sequence[Field]) -> list[tuple[str, str]]:

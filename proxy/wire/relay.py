@@ -10,7 +10,8 @@ from typing import Protocol
 
 from proxy.core.model import Phase
 from proxy.wire.body import Chunked
-from proxy.wire.head import CHUNKED, UNTIL_CLOSE, ResponseHead, response_bytes
+from proxy.wire.head import CHUNKED, UNTIL_CLOSE, ResponseHead
+from proxy.wire.head_writer import response_bytes
 from proxy.wire.request import Request
 
 # The final events after which clients close without reading on (facts: clients, early close). Only whole lines count:

@@ -16,11 +16,10 @@ from proxy.wire.head import (
     connection_options,
     parse_request,
     parse_response,
-    request_bytes,
     request_length,
-    response_bytes,
     response_length,
 )
+from proxy.wire.head_writer import request_bytes, response_bytes
 
 HOST = b"upstream.test:81"
 FRAMING = {b"content-length", b"transfer-encoding", b"host"}

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.wire.head import connection_options, parse_request, parse_response, request_bytes, response_bytes
+from proxy.wire.head import connection_options, parse_request, parse_response
+from proxy.wire.head_writer import request_bytes, response_bytes
 
 HOST = b"api.example.com"
 TOKEN = st.text("!#$%&'*+-.^_`|~0aZ", min_size=1, max_size=8).map(str.encode)
