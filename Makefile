@@ -10,6 +10,8 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
   "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$python" && break; done)
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# As many files of tests at once as there are cores.
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --tb native
 SOURCES := $(shell find proxy -type f -not -name '*.pyc')
 FORMATTED := proxy tests $(wildcard .ci/*.py)
 
@@ -29,10 +31,10 @@ serve: $(VENV)/installed
 	@exec $(BIN)/slotgate serve $(ARGS)
 
 test: $(VENV)/developing system-packages
-	$(BIN)/python -m pytest $(ARGS)
+	$(PYTEST) $(ARGS)
 
 check: lint system-packages
-	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered $(ARGS)
+	$(PYTEST) --cov --cov-report=term:skip-covered $(ARGS)
 
 lint: $(VENV)/developing
 	$(BIN)/ruff format --check $(FORMATTED)

@@ -316,6 +316,10 @@ class ClientConnection(asyncio.Protocol):
                 self.request = None
                 self._refuse_head(request.failure)
                 return
+        if self._eof and not request.complete:  # as half-closing inside a body is leaving
+            self.request = None
+            self._close()
+            return
         if rest:
             self._keep_for_later(rest)
         request.task = self._loop.create_task(self.listener.service.serve(request), name="request")

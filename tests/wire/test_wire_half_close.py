@@ -2,6 +2,7 @@
 # send the same FIN (bug case NET-07).
 
 import asyncio
+import os
 import socket
 
 import pytest
@@ -99,6 +100,17 @@ async def test_half_close_before_the_request_is_whole_is_leaving(rig, message):
     assert await client.end() == (b"", "fin")
 
 
+@pytest.mark.parametrize("method", ["PUT", "POST"])
+async def test_half_close_inside_a_pipelined_body_is_leaving(rig, method):
+    client, link = await rig.ask(get("/up/1") + request(method, "/up/2", "Content-Length: 5") + b"ab")
+    await link.head()
+    client.fin()
+    await becomes(lambda: any(c._eof for c in rig.listener.connections), "the half-close is known")
+    await link.send(WHOLE)
+    assert await client.end() == (WHOLE, "fin")
+    assert rig.upstream.was_left_alone()
+
+
 async def test_half_close_behind_more_than_is_read_ahead_keeps_the_place(start):
     rig = await start({"limit": 1})
     holder, link = await rig.ask(post("/up/held", b"{}"))
@@ -169,12 +181,12 @@ def pair(family: socket.AddressFamily, address: object) -> tuple[socket.socket, 
 PLACES = [
     (socket.AF_INET, ("127.0.0.1", 0)),
     (socket.AF_INET6, ("::1", 0)),
-    (socket.AF_UNIX, "\0slotgate-test"),
+    (socket.AF_UNIX, f"\0slotgate-test-{os.getpid()}"),
 ]
 
 
 @pytest.mark.asyncio(loop_factories=["asyncio"])
-@pytest.mark.parametrize(("family", "address"), PLACES)
+@pytest.mark.parametrize(("family", "address"), PLACES, ids=["v4", "v6", "unix"])
 async def test_peer_that_half_closes_may_read_and_one_that_closes_may_not(family, address):
     peer, here = pair(family, address)
     with here, peer:
