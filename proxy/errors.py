@@ -63,7 +63,10 @@ class WireError(SlotgateError):
 
 
 class BadMessage(WireError):
-    """Bytes that are not the HTTP/1.1 we accept. Whoever sent them is told by the reader (400 or 502)."""
+    """Bytes that are not the HTTP/1.1 we accept. Whoever sent them is told by the reader (400 or 502). `sound` is how
+    many bytes of the last piece, in front of the fault, are right."""
+
+    sound = 0
 
 
 class ConnectFailed(WireError):

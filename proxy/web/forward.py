@@ -62,11 +62,12 @@ class Forwarder:
         finally:
             self._runtime.telemetry.request_ended(record)
 
-    def refused(self, error: OwnAnswer) -> None:
-        """Account for what was refused before it was a request."""
-        self._runtime.telemetry.request_ended(
-            RequestRecord(outcome="refused", code=error.code, status=error.status, why=error.message)
-        )
+    def refused(self, error: OwnAnswer, head: RequestHead | None) -> None:
+        """Account for what was refused before it was served; without `head` it was no request."""
+        record = RequestRecord(outcome="refused", code=error.code, status=error.status, why=error.message)
+        if head is not None:
+            record.method, record.path = _method(head), _asked(head.target)
+        self._runtime.telemetry.request_ended(record)
 
     def _refuse(self, request: Request, error: OwnAnswer, record: RequestRecord) -> None:
         record.code, record.status = error.code, error.status
@@ -107,7 +108,7 @@ def _method(head: RequestHead) -> str:
 
 def _asked(target: bytes) -> str | None:
     """The path of a target that is one; another may name what nobody else shall read."""
-    return target.partition(b"?")[0].decode("latin-1") if target.startswith(b"/") else None
+    return target.partition(b"?")[0].partition(b"#")[0].decode("latin-1") if target.startswith(b"/") else None
 
 
 def _message(request: Request, route: Route, *, upgrade: bool) -> bytes:

@@ -55,6 +55,8 @@ class Judge:
         self._relay.heard()
 
     def interim(self, head: ResponseHead) -> None:
+        if self._relay.passes(head):
+            self._holding = False  # spec §7.5: nothing was sent to its client
         self._relay.interim(head)
 
     def begin(self, head: ResponseHead, length: int) -> None:

@@ -63,6 +63,7 @@ class Sockets:
         self._inherited: dict[str, list[socket.socket]] = {CLIENTS: [], ADMIN: []}
         self._open: list[socket.socket] = []
         self._names: dict[int, str] = {}
+        self._files: dict[str, int] = {}  # of unix sockets that we made, with their inodes
         for name, fds in inherited.items():
             for fd in fds:
                 sock = socket.socket(fileno=fd)
@@ -81,6 +82,8 @@ class Sockets:
                 self._open += opened
                 for sock in opened:
                     self._names[sock.fileno()] = name_of(sock)
+                    if sock.family == socket.AF_UNIX:
+                        self._files[sock.getsockname()] = os.stat(sock.getsockname()).st_ino
         return found
 
     def name(self, sock: socket.socket) -> str:
@@ -89,7 +92,12 @@ class Sockets:
 
     def close(self) -> None:
         """Close what we opened; the files of unix sockets go too, those of inherited sockets stay."""
-        close_sockets(self._open)
+        for sock in self._open:
+            sock.close()
+        for path, inode in self._files.items():
+            with suppress(OSError):
+                if os.stat(path).st_ino == inode:  # not one that was made there meanwhile
+                    os.unlink(path)
 
 
 def name_of(sock: socket.socket) -> str:
@@ -99,18 +107,6 @@ def name_of(sock: socket.socket) -> str:
         return f"unix:{place}"
     host, port = place[:2]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def close_sockets(sockets: list[socket.socket]) -> None:
-    """Close them; files of unix sockets that we made go too."""
-    for sock in sockets:
-        path = None
-        with suppress(OSError):  # a server has closed it
-            path = sock.getsockname() if sock.family == socket.AF_UNIX else None
-        sock.close()
-        if path:
-            with suppress(OSError):
-                os.unlink(path)
 
 
 def _open_unix(address: Address) -> socket.socket:

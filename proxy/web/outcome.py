@@ -42,7 +42,8 @@ def _show(error: WireError, passage: Passage, record: RequestRecord) -> None:
         raise _answer(error, record)
     if not aborted:
         record.outcome = "cut"
-    passage.relay.cut(at_once=aborted)
+    exchange = passage.exchange
+    passage.relay.cut(at_once=aborted, looks_whole=exchange is not None and exchange.cut_looks_whole)
 
 
 def _answer(error: WireError, record: RequestRecord) -> OwnAnswer:

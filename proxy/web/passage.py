@@ -71,6 +71,8 @@ class Passage:
     ) -> None:
         """Send the request, whose body is in its pieces, and take the answer to its end. `started` hears of each
         exchange. Raises what Exchange.ended raises, and ConnectFailed."""
+        if not self._request.connection.is_there():
+            raise asyncio.CancelledError
         connection = self._pool.take()
         while True:
             if connection is None:

@@ -23,8 +23,8 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 class Route(NamedTuple):
-    """`target` is what the request line to the upstream says; `path` is the same without the query, as latin-1 text;
-    `workspace` is the one that the URL names."""
+    """`target` is what the request line to the upstream says; `path` is the same without query and fragment, as latin-1
+    text; `workspace` is the one that the URL names."""
 
     upstream: "Upstream"
     target: bytes
@@ -64,7 +64,8 @@ class Router:
                 raise self._unknown(name)
         upstream, base = place
         path = base + rest or b"/"
-        return Route(upstream, path + mark + query, path.decode("latin-1"), workspace)
+        shown = path.partition(b"#")[0]  # what stands behind one may be anything, also a key
+        return Route(upstream, path + mark + query, shown.decode("latin-1"), workspace)
 
     def _unknown(self, name: bytes) -> OwnAnswer:
         known = [name.decode() for name in self._names]

@@ -199,7 +199,7 @@ class Process:
     async def _quiet_within(self, limit_s: float, *, cut: bool = False) -> None:
         """Wait until nothing is served, the time is over, or a second signal says that it is."""
         end_at = self._runtime.clock.now() + limit_s
-        while self._clients.serving() and self._runtime.clock.now() < end_at:
+        while self._clients.busy() and self._runtime.clock.now() < end_at:
             if self._cutting.is_set() and not cut:
                 return
             await asyncio.sleep(POLL_S)

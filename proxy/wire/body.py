@@ -75,7 +75,7 @@ class UntilClose:
 class Chunked:
     """A chunked body. With `decoded` set to a list, the payload is collected there as well."""
 
-    __slots__ = ("_left", "_line", "_trailers", "chunks", "decoded", "done", "payload")
+    __slots__ = ("_left", "_line", "_sound", "_trailers", "chunks", "decoded", "done", "payload")
 
     def __init__(self, decoded: list[bytes] | None = None) -> None:
         self.done = False
@@ -83,11 +83,25 @@ class Chunked:
         self.chunks = 0
         self.decoded = decoded
         self._left = 0  # of the present chunk, its closing CRLF included
+        self._sound = 0  # bytes of the present piece that are right
         self._line = bytearray()  # the beginning of a line whose end has not arrived
         self._trailers = -1  # trailer lines seen; -1 before the last chunk
 
+    @property
+    def looks_whole(self) -> bool:
+        """Whether the last chunk is here though the end is not: many readers take that for the end."""
+        return self._trailers >= 0 and not self.done
+
     def feed(self, data: bytes) -> int:
+        try:
+            return self._feed(data)
+        except BadMessage as error:
+            error.sound = self._sound
+            raise
+
+    def _feed(self, data: bytes) -> int:
         position, end = 0, len(data)
+        self._sound = 0
         while position < end and not self.done:
             if self._left > 2:
                 taken = min(self._left - 2, end - position)
@@ -103,8 +117,12 @@ class Chunked:
                 position += 1
             else:
                 position = self._feed_whole(data, position)
+                if self._trailers < 0:  # the last chunk is passed on only with what follows it
+                    self._sound = position
                 if position < end:
                     position = self._feed_line(data, position)
+            if self._trailers < 0:
+                self._sound = position
         return position
 
     def _feed_whole(self, data: bytes, position: int) -> int:

@@ -22,7 +22,7 @@ from proxy.wire.body import Body
 from proxy.wire.drain import Drain
 from proxy.wire.half_close import HalfClosed, may_read
 from proxy.wire.hangup import Hangups
-from proxy.wire.head import parse_request, request_length
+from proxy.wire.head import RequestHead, parse_request, request_length
 from proxy.wire.head_reader import HeadReader
 from proxy.wire.idle import IdleTimer
 from proxy.wire.keepalive import keep_alive
@@ -31,7 +31,7 @@ from proxy.wire.request import Request, Tunnel
 
 PIPELINED_MAX = 64 * 1024  # bytes kept of what comes behind the request that is served
 LAST_WORDS_S = 10.0  # how long a tunnel's upstream may take nothing of what a client said before it left
-LINGER_S = 30.0  # a client that takes nothing of its last answer for so long does not want it
+LINGER_S = 300.0  # a client that takes nothing of its last answer for so long does not want it; as slot_timeout
 IDLE_S = 120.0  # a kept-alive connection without a request; above what agents' own pools keep (4–90 s)
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER on, 0 s: close() sends RST
 
@@ -42,8 +42,8 @@ class Service(Protocol):
     def serve(self, request: Request) -> Coroutine[Any, Any, None]:
         """Take one to its end."""
 
-    def refused(self, error: OwnAnswer) -> None:
-        """One was refused before it was a request: its head, or what came behind it, could not be read."""
+    def refused(self, error: OwnAnswer, head: RequestHead | None) -> None:
+        """One was refused before it was served; without `head` it was none that could be read."""
 
 
 class Listener(Protocol):
@@ -54,6 +54,9 @@ class Listener(Protocol):
     service: Service
     connections: set["ClientConnection"]
     hangups: Hangups
+
+    def crowded(self) -> OwnAnswer | None:
+        """What a client that has just connected is to be told if there is no room for it."""
 
 
 class ClientConnection(asyncio.Protocol):
@@ -72,6 +75,7 @@ class ClientConnection(asyncio.Protocol):
         self._head_timer: asyncio.TimerHandle | None = None
         self._drain: Drain | None = None  # since a refusal
         self._tunnel: Tunnel | None = None
+        self._unwelcome: OwnAnswer | None = None
         self._half_closed: HalfClosed | None = None
         self._eof = False  # all that the client said before its FIN was read
         self._ended = False
@@ -87,6 +91,7 @@ class ClientConnection(asyncio.Protocol):
         self._pauses = Pauses(self._transport, self.listener.hangups, self._hung_up, self._loop)
         keep_alive(transport.get_extra_info("socket"))
         self.listener.connections.add(self)
+        self._unwelcome = self.listener.crowded()
 
     def data_received(self, data: bytes) -> None:
         request = self.request
@@ -170,14 +175,14 @@ class ClientConnection(asyncio.Protocol):
         if self._pauses is not None:
             self._pauses.undo()
 
-    def cut(self, *, at_once: bool = False) -> None:
+    def cut(self, *, at_once: bool = False, reset: bool = False) -> None:
         """End the connection in the middle of an answer, after what was written, or `at_once`: by RST where the
-        framing would show a clean end."""
+        framing would show a clean end, or `reset` says so."""
         if self._transport is None:
             return
         if self.request is not None:
             self.request.was_cut = True
-        if self.request is not None and self.request.ends_by_closing:
+        if reset or (self.request is not None and self.request.ends_by_closing):
             self._end_by_reset()
         self._ended = True
         if at_once:
@@ -193,6 +198,14 @@ class ClientConnection(asyncio.Protocol):
             tunnel.data(self._heads.rest())
         if self._eof:
             tunnel.end()
+
+    def is_there(self) -> bool:
+        """Whether the client still waits for its answer; asked before something is done for it, since one that has
+        half-closed leaves without a word."""
+        transport = self._transport
+        if self._half_closed is not None and transport is not None and not may_read(transport.get_extra_info("socket")):
+            self._left()
+        return not self._ended
 
     def is_idle(self) -> bool:
         """Whether nothing of a request is here: no head, however little of it, and no answer on its way."""
@@ -292,6 +305,11 @@ class ClientConnection(asyncio.Protocol):
     def _read_head(self) -> None:
         """Begin the next request if its head is whole."""
         self._heads.skip_empty_lines()
+        if not self._buffer:
+            self._stop_head_timer()
+        if self._buffer.startswith(b"\x16\x03"):  # a ClientHello
+            self._refuse_head(OwnAnswer("bad_request", "this is TLS; the proxy is reached by http://"))
+            return
         try:
             raw = self._heads.take()
             if raw is None:
@@ -305,6 +323,9 @@ class ClientConnection(asyncio.Protocol):
         except BadMessage as error:
             self._refuse_head(OwnAnswer("bad_request", str(error)))
             return
+        if self._unwelcome is not None:
+            self._refuse_head(self._unwelcome, head)
+            return
         self._stop_head_timer()
         self._begin(Request(self, head, length), self._heads.rest())
 
@@ -314,7 +335,7 @@ class ClientConnection(asyncio.Protocol):
             rest = rest[request.deliver(rest) :]
             if request.failure is not None:
                 self.request = None
-                self._refuse_head(request.failure)
+                self._refuse_head(request.failure, request.head)
                 return
         if self._eof and not request.complete:  # as half-closing inside a body is leaving
             self.request = None
@@ -342,7 +363,7 @@ class ClientConnection(asyncio.Protocol):
             if request.failure is None:
                 self.cut()
             else:
-                self._refuse_head(request.failure)
+                self._refuse_head(request.failure, request.head)
         elif request.failure is not None:
             self._start_drain(None)
         elif not request.complete:
@@ -372,9 +393,9 @@ class ClientConnection(asyncio.Protocol):
         self._unpause()
         self.write_end()
 
-    def _refuse_head(self, error: OwnAnswer) -> None:
-        self.listener.service.refused(error)
-        self.write(own_answer(error, method=b"GET", close=True))
+    def _refuse_head(self, error: OwnAnswer, head: RequestHead | None = None) -> None:
+        self.listener.service.refused(error, head)
+        self.write(own_answer(error, method=b"GET" if head is None else head.method, close=True))
         self._start_drain(None)
 
     def _head_too_slow(self) -> None:

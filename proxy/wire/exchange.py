@@ -10,13 +10,16 @@ from collections.abc import Callable
 from typing import Protocol
 
 from proxy.errors import BadMessage, BadResponse, StaleConnection, UpstreamCut, WireError
-from proxy.wire.body import Body, UntilClose, body_of
+from proxy.wire.body import Body, Chunked, UntilClose, body_of
 from proxy.wire.head import ResponseHead, connection_options, parse_response, response_length
 from proxy.wire.head_reader import HeadReader
 from proxy.wire.pool import Pool
 from proxy.wire.upstream import UpstreamConnection
 
-INTERIM_MAX = 100  # 1xx answers before the final one: more is no conversation
+INTERIM_MAX = 10_000  # 1xx answers before the final one: one each second of a long think, and no flood
+
+
+STALE_S = 1.0  # an end that was on its way comes within this; one that comes later may be a request that was executed
 
 
 class Sink(Protocol):
@@ -50,7 +53,9 @@ class Exchange:
         self.connection = connection
         self.sink = sink
         self.head: ResponseHead | None = None
-        self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._loop = asyncio.get_running_loop()
+        self._began_at = self._loop.time()
+        self.ended: asyncio.Future[None] = self._loop.create_future()
         self.request_sent = False  # the whole request was handed to the connection
         self.on_writable: Callable[[bool], None] | None = None
         self.on_switch: Callable[[], None] | None = None
@@ -68,6 +73,11 @@ class Exchange:
     def __repr__(self) -> str:
         state = "ended" if self.ended.done() else "answering" if self.head else "asking"
         return f"<Exchange {self._method.decode('latin-1')} {state}>"
+
+    @property
+    def cut_looks_whole(self) -> bool:
+        """Whether an end here would pass for the answer's."""
+        return isinstance(self._body, UntilClose) or (isinstance(self._body, Chunked) and self._body.looks_whole)
 
     def send(self, data: bytes) -> None:
         """Bytes of the request."""
@@ -108,7 +118,7 @@ class Exchange:
         if self.ended.done():
             return
         if self.head is None:
-            if not self._heard and self.connection.uses:
+            if not self._heard and self.connection.uses and self._loop.time() - self._began_at < STALE_S:
                 self._finish(StaleConnection("a kept connection was closed before it answered"))
             else:
                 self._finish(BadResponse("the connection ended before an answer"))
@@ -160,6 +170,8 @@ class Exchange:
         try:
             used = body.feed(data)
         except BadMessage as error:
+            if error.sound:
+                self.sink.data(data[: error.sound])
             self._fail(UpstreamCut(str(error)))
         else:
             self._pass_on(body, data, used)

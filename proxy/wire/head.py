@@ -23,7 +23,7 @@ CONTINUE_EXPECTED = b"100-continue"
 _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _REQUEST_LINE = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+) ([\x21-\x7e\x80-\xff]+) HTTP/1\.([01])")
 _STATUS_LINE = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9]{2})((?: [\t\x20-\x7e\x80-\xff]*)?)")
-_CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")  # what no line may hold; a bare CR or LF is among them
+_CONTROLS = bytes([*range(9), *range(10, 32), 127])  # what no line may hold; a bare CR or LF is among them
 BARE_LINE_END = re.compile(rb"(?<!\r)\n|\r(?!\n|\Z)")  # a CR at the end may still get its LF
 _LENGTH = re.compile(rb"0*[0-9]{1,18}")
 _HOST = re.compile(rb"(?:[!$%&'()*+,\-.0-9;=A-Z_a-z~\x80-\xff]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]*)?")  # RFC 3986 3.2.2
@@ -114,7 +114,8 @@ def parse_response(raw: bytes) -> ResponseHead:
 
 def _lines(raw: bytes) -> tuple[bytes, list[bytes], list[Field], list[bytes]]:
     first, *lines = raw[:-4].split(b"\r\n")
-    if _CONTROL.search(first) is not None or _CONTROL.search(b"".join(lines)) is not None:
+    text = first + b"".join(lines)
+    if len(text.translate(None, _CONTROLS)) != len(text):
         raise BadMessage("a control character, or a bare CR or LF, in the head")
     if len(first) > START_LINE_MAX:
         raise BadMessage("the start line is longer than 16 KiB")
@@ -126,8 +127,10 @@ def _lines(raw: bytes) -> tuple[bytes, list[bytes], list[Field], list[bytes]]:
         if len(line) > FIELD_MAX:
             raise BadMessage("a header is longer than 32 KiB")
         name, colon, value = line.partition(b":")
+        if line.startswith((b" ", b"\t")):
+            raise BadMessage("a folded header line")  # RFC 9112 5.2
         if not colon:
-            raise BadMessage("a header line has no colon")  # also obs-fold, RFC 9112 5.2
+            raise BadMessage("a header line has no colon")
         names.append(lowered(name))
         fields.append((name, value.strip(b" \t")))
     return first, lines, fields, names

@@ -5,7 +5,7 @@
 # Rule 3: no byte is looked at twice, however small the pieces are.
 
 from proxy.errors import BadMessage
-from proxy.wire.head import BARE_LINE_END, FIELD_MAX, FIELDS_MAX, START_LINE_MAX
+from proxy.wire.head import FIELD_MAX, FIELDS_MAX, START_LINE_MAX
 
 
 class HeadReader:
@@ -49,7 +49,9 @@ class HeadReader:
 
     def _check(self) -> None:
         buffer, seen = self.buffer, self._seen
-        if BARE_LINE_END.search(buffer, max(0, seen - 1)) is not None:
+        start = seen - buffer.endswith(b"\r", 0, seen)  # its LF may have come now
+        ends, pending = buffer.count(b"\r\n", start), buffer.endswith(b"\r")
+        if buffer.count(b"\n", start) != ends or buffer.count(b"\r", start) != ends + pending:
             raise BadMessage("a bare CR or LF in the head")
         while (stop := buffer.find(b"\r\n", max(0, seen - 1))) >= 0:
             self._check_line(stop - self._line_at)

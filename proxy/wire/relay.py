@@ -53,9 +53,13 @@ class Relay:
         self._meter.last_byte_at = self._now()
 
     def interim(self, head: ResponseHead) -> None:
-        # 100 is for whoever sent Expect, which we answer ourselves; to anyone else it breaks clients.
-        if head.status != 100 and self._request.head.minor == 1:
+        if self.passes(head):
             self._client.write(response_bytes(head))
+
+    def passes(self, head: ResponseHead) -> bool:
+        """Whether a 1xx answer is passed on. 100 is for whoever sent Expect, which we answer ourselves; to anyone else
+        it breaks clients."""
+        return head.status != 100 and self._request.head.minor == 1
 
     def begin(self, head: ResponseHead, length: int) -> None:
         request = self._request
@@ -92,9 +96,9 @@ class Relay:
     def end(self) -> None:
         self.whole = True
 
-    def cut(self, *, at_once: bool = False) -> None:
-        """The answer will not become whole: show it."""
-        self._client.cut(at_once=at_once)
+    def cut(self, *, at_once: bool = False, looks_whole: bool = False) -> None:
+        """The answer will not become whole: show it, also where what came of it `looks_whole`."""
+        self._client.cut(at_once=at_once, reset=looks_whole)
 
     def looks_finished(self) -> bool:
         """Whether the last bytes held a final event: a client that leaves now has all it wanted."""

@@ -15,6 +15,17 @@ def chunked_size(raw: bytes) -> int | None:
     return None
 
 
+def has_last_chunk(raw: bytes) -> bool:
+    """Whether the line of the last chunk is there, of a body that is cut anywhere."""
+    at = 0
+    while (end := raw.find(b"\r\n", at)) >= 0:
+        size = int(raw[at:end].partition(b";")[0], 16)
+        if size == 0:
+            return True
+        at = end + 2 + size + 2
+    return False
+
+
 def payload(raw: bytes) -> bytes:
     """What the chunks hold, also of a body that is cut anywhere."""
     data, at = b"", 0

@@ -17,7 +17,7 @@
 import re
 from dataclasses import dataclass
 
-from chunks import chunked_size, payload
+from chunks import chunked_size, has_last_chunk, payload
 
 OPEN, FIN, RST = "open", "fin", "rst"
 
@@ -152,7 +152,8 @@ def _final(head: Head, rest: bytes, ended: str, client: Head) -> Seen:
     elif by_close:
         stands = ended
     else:
-        stands = RST if unframed else FIN  # cut: a FIN shows it where the framing has said that more must come
+        # Cut: a FIN shows it where the framing has said that more must come; behind the last chunk many read no more.
+        stands = RST if unframed or (chunked and has_last_chunk(rest)) else FIN
     return Seen(_written(_ours(head.start), lines) + body, stands)
 
 

@@ -47,7 +47,8 @@ def test_ends_are_shown():
     length, chunked = OK + b"Content-Length: 5\r\n\r\n", OK + b"Transfer-Encoding: chunked\r\n\r\n"
     assert client_sees(length + b"hello and more", OPEN, GET) == Seen(length + b"hello", OPEN)
     assert client_sees(length + b"hell", FIN, GET) == Seen(length + b"hell", FIN)
-    assert client_sees(chunked + b"2;a\r\nok\r\n0\r\n\r", RST, GET) == Seen(chunked + b"2;a\r\nok\r\n0\r\n\r", FIN)
+    assert client_sees(chunked + b"2;a\r\nok\r\n0\r\n\r", RST, GET) == Seen(chunked + b"2;a\r\nok\r\n0\r\n\r", RST)
+    assert client_sees(chunked + b"2;a\r\nok\r\n", RST, GET) == Seen(chunked + b"2;a\r\nok\r\n", FIN)
     closed = OK + b"Connection: close\r\n\r\n"
     for end in (FIN, RST):
         assert client_sees(OK + b"\r\nhello", end, GET) == Seen(closed + b"hello", end)

@@ -5,7 +5,7 @@ import socket
 from typing import Self
 
 from proxy.config import Address
-from proxy.web.listeners import close_sockets, open_sockets
+from proxy.web.listeners import open_sockets
 from rawsides.peer import Peer
 from rawsides.rig import Rig
 
@@ -40,4 +40,5 @@ class Places:
         for peer in self._peers:
             peer.close()
         self._rig.listener.stop_accepting()
-        await asyncio.to_thread(close_sockets, list(self._opened.values()))
+        for sock in self._opened.values():
+            sock.close()

@@ -149,7 +149,9 @@ FAILURES: list[tuple[Callable[[Peer, bytes], Awaitable[None]], bytes, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("act", "data", "reason"), FAILURES, ids=lambda value: getattr(value, "__name__", repr(value))[:50])
+@pytest.mark.parametrize(
+    ("act", "data", "reason"), FAILURES, ids=lambda value: getattr(value, "__name__", repr(value))[:50]
+)
 async def test_failure_is_no_information_with_a_reason_without_a_secret(provider, ask, act, data, reason):
     """USE-02."""
     asking = ask(credentials={"authorization": KEY})

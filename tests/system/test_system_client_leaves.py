@@ -38,11 +38,25 @@ async def test_client_that_leaves_the_queue_never_reaches_the_upstream(rig: Rig,
     assert "gone" not in rig.up.names
 
 
-async def test_half_closing_client_in_the_queue_counts_as_gone(rig: Rig) -> None:
+async def test_half_closing_client_keeps_its_place_in_the_queue_and_is_answered(rig: Rig) -> None:
+    """NET-07."""
+    await rig.ask("holder")
+    holder = await rig.up.call()
+    (waiter,) = await rig.line_up("waits")
+    waiter.fin()
+    await holder.answer()
+    call = await rig.up.call()
+    await call.answer()
+    assert (await waiter.head()).status == 200
+    await another_is_served(rig)
+
+
+async def test_half_closing_client_that_then_leaves_is_gone(rig: Rig) -> None:
     await rig.ask("holder")
     holder = await rig.up.call()
     (waiter,) = await rig.line_up("gone")
     waiter.fin()
+    waiter.close()
     await rig.queued(0)
     await holder.answer()
     await another_is_served(rig)
@@ -189,7 +203,7 @@ async def test_leaving_clients_change_neither_the_limit_nor_the_pause(rig: Rig) 
         await client.until(b"\n\n")
         waiter = await rig.ask("b")
         (client if number % 2 else waiter).rst()
-        client.fin() if not number % 2 else waiter.close()
+        client.close() if not number % 2 else waiter.close()
     await rig.at_rest()
     entry = await rig.status()
     assert (entry["limit"], entry["paused"], entry["autoReduced"]) == (3, False, False)

@@ -66,7 +66,7 @@ async def test_101_reaches_the_client_as_it_was_sent_and_bytes_of_its_segment_be
         ("X-Twice", "1"),
         ("x-twice", "2"),
     ]
-    assert head.all("connection") == ["Upgrade"]
+    assert head.all("connection") == ["upgrade"]
     assert await client.until(b"first") == b"\x81\x05first"
 
 

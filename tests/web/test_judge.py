@@ -146,6 +146,18 @@ async def absorbing(start, times: int = 1, **options):
     return await start({"limit": 1, "absorb": times, "auto_reduce": False, "pause": {"max": "20ms"}}, **options)
 
 
+async def test_refusal_behind_an_interim_answer_is_not_absorbed(start):
+    """Its client has heard something already."""
+    rig = await absorbing(start)
+    client, link = await asked(rig)
+    early = b"HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n"
+    await link.send(early)
+    assert await client.exactly(len(early)) == early
+    await link.send(REFUSAL)
+    assert await client.exactly(len(REFUSAL)) == REFUSAL
+    assert rig.upstream.was_left_alone()
+
+
 async def test_absorbed_refusal_is_never_seen_and_the_body_is_sent_again(start):
     rig = await absorbing(start)
     body = bytes(range(256))

@@ -7,6 +7,7 @@ from rawsides.message import CHUNKED, answer, begun, chunk, get, post, request
 pytestmark = pytest.mark.asyncio(loop_factories=["uvloop"])
 
 GONE = ("fin", "rst")
+LAST_LINE = b"0\r\n"
 ABC = chunk(b"abc")
 CUTS = [  # what the chunks have carried when it is cut
     (ABC + b"1", b"abc"),
@@ -23,7 +24,8 @@ by_fin_and_rst = pytest.mark.parametrize("how", ["close", "reset"])
 
 
 @pytest.mark.parametrize(("sent", "payload"), CUTS, ids=lambda value: repr(value[-10:]))
-async def test_chunked_answer_that_is_cut_has_no_end(hop, sent, payload):
+async def test_chunked_answer_that_is_cut_has_no_end(hop, front, sent, payload):
+    """Behind the last chunk a FIN passes for the end with many readers: we reset there."""
     client, link = await hop.ask(post("/x", b"{}"))
     await link.until(b"{}")
     await link.send(begun(CHUNKED) + sent)
@@ -31,7 +33,7 @@ async def test_chunked_answer_that_is_cut_has_no_end(hop, sent, payload):
     link.close()
     raw, how = await client.end()
     assert dechunked(raw) == (payload, False)
-    assert how == "fin"
+    assert how == ("rst" if front == "slotgate" and LAST_LINE in sent else "fin")
 
 
 async def test_chunked_answer_that_is_reset_has_no_end(hop):
@@ -66,7 +68,7 @@ async def test_close_framed_answer_that_is_reset_ends_in_a_reset_only_behind_us(
 
 
 @pytest.mark.parametrize("broken", BROKEN)
-async def test_answer_that_breaks_is_cut_where_it_broke(hop, broken):
+async def test_answer_that_breaks_is_cut_where_it_broke(hop, front, broken):
     client, link = await hop.ask(get("/x"))
     await link.head()
     await link.send(begun(CHUNKED) + chunk(b"fine"))
@@ -74,7 +76,7 @@ async def test_answer_that_breaks_is_cut_where_it_broke(hop, broken):
     await link.send(broken)
     assert await link.ended() in GONE
     raw, how = await client.end()
-    assert how == "fin"
+    assert how == ("rst" if front == "slotgate" and broken.startswith(LAST_LINE) else "fin")
     assert dechunked(raw)[1] is False
 
 

@@ -53,7 +53,8 @@ async def test_unasked_100_disturbs_no_answer(hop, front):
         await client.send(get("/2"))
 
 
-async def test_only_we_tire_of_interim_answers(hop, front):
+async def test_only_we_tire_of_interim_answers(hop, front, monkeypatch):
+    monkeypatch.setattr("proxy.wire.exchange.INTERIM_MAX", 100)
     client, link = await hop.ask(get("/x"))
     await link.head()
     await link.send(PROCESSING * 101 + answer(b"ok"))

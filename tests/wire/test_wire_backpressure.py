@@ -183,6 +183,19 @@ async def test_both_directions_of_a_tunnel_are_held_up(start):
     await carry(client, link, PLENTY, up)
 
 
+async def test_answer_that_has_ended_and_is_not_taken_yet_keeps_a_drain_waiting(rig):
+    client, link = await rig.ask(get("/up/"), receive_buffer=4096)
+    await link.head()
+    (connection,) = rig.listener.connections
+    narrow(connection)
+    await link.send(answer(b"x" * IN_ONE_SEGMENT))
+    await rig.record()
+    assert not rig.listener.serving()
+    assert rig.listener.busy()
+    await client.exactly(len(answer(b"x" * IN_ONE_SEGMENT)))
+    await becomes(lambda: not rig.listener.busy(), "it is taken")
+
+
 async def test_client_that_takes_nothing_of_its_last_answer_is_let_go(rig, monkeypatch):
     monkeypatch.setattr("proxy.wire.client.LINGER_S", 0.05)
     monkeypatch.setattr("proxy.wire.drain.TIME_S", 0.05)

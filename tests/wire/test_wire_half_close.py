@@ -79,6 +79,26 @@ async def test_half_closed_waiter_that_leaves_is_noticed_although_it_says_nothin
     assert rig.upstream.was_left_alone()
 
 
+async def test_half_closed_waiter_that_has_left_is_not_sent_in_the_moment_of_its_grant(start, monkeypatch):
+    """Between two looks at whether it is there."""
+    monkeypatch.setattr(half_close, "FIRST_S", 3600.0)
+    rig = await start({"limit": 1})
+    holder, link = await rig.ask(post("/up/held", b"{}"))
+    await link.until(b"{}")
+    client = await rig.client()
+    await client.send(post("/up/left", b"{}"))
+    client.fin()
+    await becomes(lambda: any(c._half_closed for c in rig.listener.connections), "the half-close is known")
+    client.close()
+    await link.send(WHOLE)
+    await holder.until(b"ok")
+    record = await rig.record(2)
+    assert record.outcome == "abandoned"
+    await holder.send(post("/up/next", b"{}"))
+    assert (await link.head()).startswith(b"POST /next ")
+    assert rig.upstream.was_left_alone()
+
+
 async def test_pipelined_requests_of_a_half_closed_client_are_all_answered(rig):
     client, link = await rig.ask(post("/up/1", b"{}") + post("/up/2", b"{}") + get("/up/3"))
     client.fin()

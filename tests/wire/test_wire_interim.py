@@ -53,7 +53,8 @@ async def test_answer_that_ends_after_an_interim_is_no_answer(rig):
     assert (await client.head()).startswith(b"HTTP/1.1 502 ")
 
 
-async def test_endless_interim_answers_are_no_conversation(rig):
+async def test_endless_interim_answers_are_no_conversation(rig, monkeypatch):
+    monkeypatch.setattr("proxy.wire.exchange.INTERIM_MAX", 100)
     client, link = await rig.ask(get("/up/"))
     await link.head()
     await link.send(PROCESSING * 101)

@@ -129,6 +129,32 @@ async def test_body_that_stops_coming_is_a_408(start, monkeypatch):
     assert rig.upstream.was_left_alone()
 
 
+async def test_client_that_speaks_tls_is_told_at_once(rig):
+    """A hello may have no line end in it, and its sender waits."""
+    client = await rig.client()
+    await client.send(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
+    heard, how = await client.end()
+    assert (error(heard)["message"], how) == ("slotgate: this is TLS; the proxy is reached by http://", "fin")
+
+
+async def test_clients_that_descriptors_do_not_suffice_for_are_told_so_and_the_others_served(rig):
+    served, _ = await rig.ask(get("/up/1"))
+    rig.listener.most = 1
+    client = await rig.client()
+    await client.send(post("/up/2", b"{}"))
+    heard, how = await client.end()
+    assert (error(heard)["code"], how) == ("queue_full", "fin")
+    assert b"\r\nRetry-After: " in heard
+    record = await rig.record()
+    assert (record.code, record.method, record.path) == ("queue_full", "POST", "/up/2")
+    served.close()
+    client.close()
+    await becomes(lambda: not rig.listener.connections, "both have gone")
+    third = await rig.client()
+    await third.send(get("/up/3"))
+    assert (await (await rig.upstream.link()).head()).startswith(b"GET /3 ")
+
+
 async def test_refusal_before_there_is_a_request_is_recorded(rig):
     client = await rig.client()
     await client.send(b"G@T /up/?key=secret HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -136,6 +162,20 @@ async def test_refusal_before_there_is_a_request_is_recorded(rig):
     record = await rig.record()
     assert (record.outcome, record.code, record.status, record.method) == ("refused", "bad_request", 400, None)
     assert record.why == "the request line is not METHOD TARGET HTTP/1.1"
+
+
+async def test_empty_line_in_two_pieces_is_no_slow_head(start):
+    """RFC 9112 2.2: old clients add one behind a POST."""
+    rig = await start(client_header_timeout="50ms")
+    client, slow = await rig.client(), await rig.client()
+    await client.send(b"\r")
+    await becomes(lambda: any(bytes(c._buffer) == b"\r" for c in rig.listener.connections), "half of it is here")
+    await client.send(b"\n")
+    await becomes(lambda: not any(c._buffer for c in rig.listener.connections), "the other half, too")
+    await slow.send(b"G")
+    await slow.end()  # by now the first one would have been told
+    await client.send(get("/up/"))
+    assert (await (await rig.upstream.link()).head()).startswith(b"GET / ")
 
 
 async def test_connection_without_a_byte_is_no_slow_head(start):

@@ -46,6 +46,9 @@ class Nobody:
         self.service = self
         self.hangups = None  # its transports have no socket
 
+    def crowded(self) -> None:
+        return None
+
     def header_timeout_s(self) -> float:
         return 30.0
 

@@ -29,6 +29,17 @@ async def test_request_is_sent_again_once_and_byte_for_byte(rig, how):
     assert [record.outcome for record in rig.records] == ["completed", "completed"]
 
 
+async def test_request_is_not_sent_again_once_it_may_have_been_executed(rig, monkeypatch):
+    """An end that was under way when the request left comes at once."""
+    monkeypatch.setattr("proxy.wire.exchange.STALE_S", 0.0)
+    client, link = await a_kept_connection(rig)
+    await client.send(post("/up/again", BODY))
+    await link.until(BODY)
+    link.close()
+    assert (await client.head()).startswith(b"HTTP/1.1 502 ")
+    assert rig.upstream.was_left_alone()
+
+
 async def test_chunked_body_is_sent_again_as_it_came(rig):
     client, link = await a_kept_connection(rig)
     body = chunk(b"one") + b"3;x=y\r\ntwo\r\n" + b"0\r\nX-T: u\r\n\r\n"
