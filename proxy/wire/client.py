@@ -117,7 +117,8 @@ class ClientConnection(asyncio.Protocol):
         request = self.request
         if request is None or not request.complete or request.gone or not self._stays():
             self._leave()
-            return False  # close our side too
+            self._close_transport()
+            return False
         if not self._eof:
             self._eof = True
             if self._tunnel is not None:
@@ -244,7 +245,9 @@ class ClientConnection(asyncio.Protocol):
     def _left(self) -> None:
         """Nobody holds the client's socket any more. What it said in a tunnel is the other side's, while that takes
         it."""
-        self._half_closed = None
+        if self._half_closed is not None:
+            self._half_closed.stop()
+            self._half_closed = None
         tunnel = self._tunnel
         if tunnel is None or self._eof:
             self._gone()
@@ -272,7 +275,8 @@ class ClientConnection(asyncio.Protocol):
     def _end(self) -> None:
         """Close behind a whole answer; in stages where bytes of the client are unread, or may come before it has taken
         the answer: the kernel would reset that out of its hands (RFC 9112 9.6)."""
-        if self._buffer or self.unsent() or (self._pauses is not None and self._pauses.count):
+        unread = self._buffer or self.unsent() or (self._pauses is not None and self._pauses.count)
+        if unread and not self._eof:
             self._start_drain(None)
         else:
             self._close()
