@@ -132,9 +132,11 @@ class Connection(asyncio.Protocol):
         self._left()
 
     def _left(self) -> None:
-        if (call := self._call) is not None:
+        while (call := self._call) is not None:
             call.gone.set()
-            self.over(call)
+            self.over(call)  # begins the next one if that has come before we took this one for over
+            if self._call is call:
+                break  # its body will not come any more
 
     def over(self, call: Call) -> None:
         """The call's end, once."""
