@@ -18,6 +18,7 @@ from proxy.wire.request import Request
 from proxy.wire.tunnel import UpstreamTunnel
 from proxy.wire.upstream import UpstreamConnection
 
+JOINED_MAX = 64 * 1024  # bytes of a body that leave in one piece with the head
 FLUSH_S = 10.0  # how long a tunnel's upstream may take what its client said before it left
 LAST_WORDS_S = 1.0  # spec §6.3: how long the upstream's end is read after an early close
 
@@ -80,8 +81,7 @@ class Passage:
             exchange = self._begin(connection, sink, upgrade=upgrade)
             if started is not None:
                 started(exchange)
-            exchange.send(b"".join((self._head, *self._request.pieces)))
-            exchange.request_sent = True
+            self._send_whole(exchange)
             try:
                 await self._end(exchange)
             except StaleConnection as error:
@@ -91,6 +91,16 @@ class Passage:
                 connection = self.exchange = None
             else:
                 return
+
+    def _send_whole(self, exchange: Exchange) -> None:
+        request = self._request
+        if request.buffered <= JOINED_MAX:
+            exchange.send(b"".join((self._head, *request.pieces)))
+        else:  # piece by piece: a large prompt is not held twice
+            exchange.send(self._head)
+            for piece in request.pieces:
+                exchange.send(piece)
+        exchange.request_sent = True
 
     async def stream(self, sink: Sink) -> None:
         """Send the request while its body is still coming, on a fresh connection, since it could not be sent twice."""

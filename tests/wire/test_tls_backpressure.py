@@ -5,6 +5,7 @@ import tracemalloc
 
 import pytest
 from rawsides.message import answer, begun, get, post, request
+from rawsides.rig import becomes
 from rawsides.tls_fixtures import authority, names, start_tls, tls_rig
 
 __all__ = ["authority", "names", "start_tls", "tls_rig"]
@@ -115,3 +116,17 @@ async def test_refusal_of_an_upload_is_read_by_the_client_while_it_still_sends(t
         assert await client.end() == (b"too large", "fin")
     if not closes:
         assert (await link.end())[1] in ("fin", "rst")
+
+
+async def test_refusal_is_read_although_a_write_to_its_connection_failed_first(tls_rig):
+    """The client's next piece, the answer and the RST behind it are here at once, in this order."""
+    client, link = await tls_rig.ask(request("PUT", "/up/", "Content-Length: 10000000"))
+    await link.head()
+    await client.send(b"x" * 1000)
+    await becomes(lambda: link.unheard() >= 1000, "the upload has begun")
+    client.send_what_fits(b"x" * 1000)
+    link.send_what_fits(answer(b"too large", status="413 Content Too Large"))
+    link.reset()
+    heard, _ = await client.end()
+    assert heard.startswith(b"HTTP/1.1 413 Content Too Large\r\n")
+    assert heard.endswith(b"too large")
