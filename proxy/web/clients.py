@@ -7,8 +7,9 @@ import socket
 from collections.abc import Callable
 
 from proxy.errors import OwnAnswer
-from proxy.wire.client import IDLE_S, ClientConnection, Service
+from proxy.wire.client import IDLE_S, ClientConnection
 from proxy.wire.hangup import Hangups
+from proxy.wire.listener import Service
 from proxy.wire.request import Request
 
 DESCRIPTORS_KEPT = 64  # for the admin API, the state, look-ups: an operator is let in when clients have filled the rest

@@ -8,7 +8,7 @@ import re
 from typing import Protocol
 
 from proxy.errors import BadMessage
-from proxy.wire.head import BARE_LINE_END, CHUNKED, FIELD_MAX, FIELDS_MAX, UNTIL_CLOSE, lowered
+from proxy.wire.head import CHUNKED, FIELD_MAX, FIELDS_MAX, UNTIL_CLOSE, lowered
 
 _CHUNK_LINE = re.compile(rb"(0*[0-9A-Fa-f]{1,15})(?:[ \t]*;[\t\x20-\x7e\x80-\xff]*)?")
 _PLAIN_SIZE = re.compile(rb"([0-9A-Fa-f]{1,8})\r\n")  # without extensions
@@ -149,7 +149,7 @@ class Chunked:
         if stop < 0:
             piece = data[position:most]
             # Its sender may wait for us: a bare CR is refused before its line has an end.
-            if (piece and kept.endswith(b"\r")) or BARE_LINE_END.search(piece) is not None:
+            if (piece and kept.endswith(b"\r")) or b"\r" in piece[:-1]:
                 raise BadMessage("a bare CR in a chunk line or trailer")
             kept += piece
             if len(kept) > limit + kept.endswith(b"\r"):  # a CR whose LF is still to come is not the line's

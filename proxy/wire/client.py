@@ -13,19 +13,18 @@ import asyncio
 import contextlib
 import socket
 import struct
-from collections.abc import Callable, Coroutine
-from typing import Any, Protocol, cast
+from typing import cast
 
 from proxy.errors import BadMessage, OwnAnswer
 from proxy.wire.answer import own_answer
 from proxy.wire.body import Body
 from proxy.wire.drain import Drain
 from proxy.wire.half_close import HalfClosed, may_read
-from proxy.wire.hangup import Hangups
 from proxy.wire.head import RequestHead, parse_request, request_length
 from proxy.wire.head_reader import HeadReader
 from proxy.wire.idle import IdleTimer
 from proxy.wire.keepalive import keep_alive
+from proxy.wire.listener import Listener
 from proxy.wire.pauses import Pauses
 from proxy.wire.request import Request, Tunnel
 
@@ -34,29 +33,6 @@ LAST_WORDS_S = 10.0  # how long a tunnel's upstream may take nothing of what a c
 LINGER_S = 300.0  # a client that takes nothing of its last answer for so long does not want it; as slot_timeout
 IDLE_S = 120.0  # a kept-alive connection without a request; above what agents' own pools keep (4–90 s)
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER on, 0 s: close() sends RST
-
-
-class Service(Protocol):
-    """What is done with requests."""
-
-    def serve(self, request: Request) -> Coroutine[Any, Any, None]:
-        """Take one to its end."""
-
-    def refused(self, error: OwnAnswer, head: RequestHead | None) -> None:
-        """One was refused before it was served; without `head` it was none that could be read."""
-
-
-class Listener(Protocol):
-    """What the connections of one server share."""
-
-    header_timeout_s: Callable[[], float]
-    draining: bool
-    service: Service
-    connections: set["ClientConnection"]
-    hangups: Hangups
-
-    def crowded(self) -> OwnAnswer | None:
-        """What a client that has just connected is to be told if there is no room for it."""
 
 
 class ClientConnection(asyncio.Protocol):

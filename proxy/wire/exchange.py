@@ -17,8 +17,6 @@ from proxy.wire.pool import Pool
 from proxy.wire.upstream import UpstreamConnection
 
 INTERIM_MAX = 10_000  # 1xx answers before the final one: one each second of a long think, and no flood
-
-
 STALE_S = 1.0  # an end that was on its way comes within this; one that comes later may be a request that was executed
 
 
@@ -76,8 +74,8 @@ class Exchange:
 
     @property
     def cut_looks_whole(self) -> bool:
-        """Whether an end here would pass for the answer's."""
-        return isinstance(self._body, UntilClose) or (isinstance(self._body, Chunked) and self._body.looks_whole)
+        """Whether an end here would pass for the answer's, although its framing has an end of its own."""
+        return isinstance(self._body, Chunked) and self._body.looks_whole
 
     def send(self, data: bytes) -> None:
         """Bytes of the request."""

@@ -28,9 +28,12 @@ class Contexts:
     def __repr__(self) -> str:
         return f"<Contexts {len(self._made)}>"
 
-    def renew(self, upstreams: list[Upstream], file: str) -> tuple[dict[str, ssl.SSLContext | None], ssl.SSLContext]:
-        """One per upstream name, None where the URL is plain http; and one for forward proxies, who are verified by the
-        system's authorities. ConfigErrors with every CA file of the configuration `file` that is not one."""
+    def renew(
+        self, upstreams: list[Upstream], file: str
+    ) -> tuple[dict[str, ssl.SSLContext | None], ssl.SSLContext | None]:
+        """One per upstream name, None where the URL is plain http; and one for forward proxies that are reached over
+        TLS, if there are any: those are verified by the system's authorities. ConfigErrors with every CA file of the
+        configuration `file` that is not one."""
         kept: dict[tuple[Tls, bytes], ssl.SSLContext] = {}
 
         def of(tls: Tls) -> ssl.SSLContext:
@@ -47,7 +50,8 @@ class Contexts:
                 problems.append(_unusable(upstream, error, file))
         if problems:
             raise ConfigErrors(problems)
-        to_proxies = of(Tls())
+        reached_over_tls = any(upstream.proxy is not None and upstream.proxy.tls for upstream in upstreams)
+        to_proxies = of(Tls()) if reached_over_tls else None
         self._made = kept
         return by_name, to_proxies
 
