@@ -43,8 +43,6 @@ async def dial(way: Way, resolver: Resolver, loop: asyncio.AbstractEventLoop) ->
             connection = await _open(way.url if way.proxy is None else way.proxy, resolver, loop)
             try:
                 await _prepare(connection, way, loop)
-            except ssl.SSLError:
-                raise  # it closes by itself, behind the alert that says why
             except BaseException:
                 connection.close()
                 raise

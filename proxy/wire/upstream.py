@@ -16,8 +16,6 @@ from proxy.wire.half_close import HalfClosed, may_read
 from proxy.wire.keepalive import keep_alive
 from proxy.wire.tls_session import TlsSession
 
-ALERT_MAX = 64  # bytes of a TLS alert with its record, which leaves behind an end
-
 
 class User(Protocol):
     """The exchange that uses a connection."""
@@ -209,7 +207,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._fault = self._fault or error
         if self._securing is not None and not self._securing.done():
             self._securing.set_exception(error or ConnectionResetError("the connection was closed"))
-        if self._transport is not None and self.unsent() > ALERT_MAX:
+        if self._transport is not None and self.unsent():
             self._transport.abort()  # nobody is there to see that the upstream takes it, and it need not
         user, self.user = self.user, None
         if user is not None:
