@@ -4,7 +4,7 @@
 
 from collections.abc import Iterator
 
-from proxy.config import Settings, show_duration
+from proxy.config import Settings
 from proxy.errors import StoreError
 from proxy.store import open_store
 
@@ -15,12 +15,6 @@ def unfinished(settings: Settings) -> list[str]:
 
 
 def _unfinished(settings: Settings) -> Iterator[tuple[str, str]]:
-    for provider in settings.providers.values():
-        at = f"upstreams.{provider.upstreams[0]}"
-        if provider.learn_cooldown:
-            yield f"{at}.cooldown: auto", f"it is {show_duration(provider.cooldown_s)}"
-        if provider.auto_restore_s is not None:
-            yield f"{at}.auto_restore", "a reduced limit stays until it is restored by hand"
     for upstream in settings.upstreams.values():
         if upstream.websocket == "per_response":
             yield f"upstreams.{upstream.name}.websocket: per_response", "it is as auto"

@@ -62,14 +62,18 @@ def _row(entry: dict[str, Any], now_ms: int) -> list[str]:
     wait_ms = entry.get("oldestWaitMs")
     return [
         entry["providerId"],
-        "none" if entry["limit"] is None else str(entry["limit"]),
+        _auto("none" if entry["limit"] is None else str(entry["limit"]), entry.get("limitAuto")),
         str(entry["held"]),
         str(entry["cooling"]),
         str(entry["queued"]),
         "" if wait_ms is None else _seconds(wait_ms),
-        show_duration(entry["cooldownMs"] / 1000),
+        _auto(show_duration(entry["cooldownMs"] / 1000), entry.get("cooldownAuto")),
         ", ".join(_states(entry, now_ms)),
     ]
+
+
+def _auto(value: str, learned: bool | None) -> str:
+    return f"{value} (auto)" if learned else value
 
 
 def _states(entry: dict[str, Any], now_ms: int) -> list[str]:
@@ -79,7 +83,20 @@ def _states(entry: dict[str, Any], now_ms: int) -> list[str]:
         states.append(f"paused for {_seconds(max(left_ms, 0))}")
     if entry["autoReduced"]:
         states.append(f"reduced from {entry['autoReducedFrom']}")
+    if "restoreAt" in entry:
+        states.append(f"one step up in {_seconds(max(entry['restoreAt'] - now_ms, 0))}")
+    if "quota" in entry:
+        states.append("quota used up")
+    if entry.get("externalUse"):
+        states.append(f"others use {entry['externalUse']}")
+    if strikes := entry.get("strikes"):
+        states.append(_strikes(strikes))
     return states
+
+
+def _strikes(strikes: dict[str, Any]) -> str:
+    allowed = "" if strikes["allowed"] is None else f" of {strikes['allowed']}"
+    return f"{strikes['today']}{allowed} strikes today"
 
 
 def _seconds(ms: int) -> str:

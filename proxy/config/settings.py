@@ -154,6 +154,7 @@ class Provider:
     auto_reduce: bool = key(flag(), default=True)
     auto_restore_s: float | None = key(Maybe(duration("1s", "30d"), "never"), name="auto_restore", default=None)
     absorb: int = key(count(0, 20), default=0)
+    strikes: int | None = key(Maybe(count(1, 10_000), "any number"), default=None)
     pause: Pause = key(Block(Pause, check=_pause_in_order), default=Pause())
     slot_timeout_s: float | None = key(Maybe(duration("10ms", "7d"), "never"), name="slot_timeout", default=300.0)
     max_hold_s: float | None = key(Maybe(duration("10ms", "30d"), "never"), name="max_hold", default=None)

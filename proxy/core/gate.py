@@ -1,28 +1,40 @@
-# The poll of the provider's own usage count: whether one runs, what it was for, and what it last said (spec §8).
+# The poll of the provider's own usage count: whether one runs, what it was for, and what the last ones said (spec §8).
 #
 # Rule 1: polls of one provider never overlap; what asks for one during a poll causes one more afterwards.
 # Rule 2: the slot whose becoming free started the poll counts as in flight until the poll ends.
+# Rule 3: what a poll counts beyond our own is what others use of the same account, as long as it is fresh. The least of
+#         the last polls is believed: one that still counted a request of ours that had ended holds nobody back.
+
+from collections import deque
 
 from proxy.core.model import GateReading, Slot
+
+FRESH_S = 15.0  # how long a poll says something about others
+_POLLS_BELIEVED = 3
 
 
 class Gate:
     """The part of a scheduler's state that is about polling."""
 
-    __slots__ = ("_again", "next_poll_at", "polling", "reading", "slot")
+    __slots__ = ("_again", "_beyond", "began_at", "held", "next_poll_at", "ours", "polling", "reading", "slot")
 
     def __init__(self) -> None:
         self.polling = False
         self.slot: Slot | None = None
         self.next_poll_at = 0.0
         self.reading: GateReading | None = None
+        self.began_at = 0.0  # of the latest poll
+        self.held = 0  # slots held then
+        self.ours = 0  # how many of our requests the provider was expected to count then
         self._again = False
+        self._beyond: deque[tuple[float, int]] = deque(maxlen=_POLLS_BELIEVED)
 
-    def start(self, next_poll_at: float, slot: Slot | None) -> None:
-        """A poll begins, because `slot` became free if one is given; without a reason the next is at `next_poll_at`."""
+    def start(self, now: float, interval_s: float, slot: Slot | None) -> None:
+        """A poll begins, because `slot` became free if one is given; without a reason the next is in `interval_s`. Say
+        then what is `held`, and what is `ours`."""
         self.polling = True
         self.slot = slot
-        self.next_poll_at = next_poll_at
+        self.began_at, self.next_poll_at = now, now + interval_s
         self._again = False
 
     def ask_again(self) -> None:
@@ -35,14 +47,21 @@ class Gate:
             raise ValueError("no poll of the usage count is running")
         self.polling = False
         self.slot = None
-        if reading.observed is None and self.reading is not None and self.reading.observed is not None:
+        if reading.observed is not None:
+            self._beyond.append((reading.at, max(0, reading.observed - self.ours)))
+            self.reading = reading
+        elif self.reading is None or self.reading.observed is None:
+            self.reading = reading
+        else:
             # No information: the last good number stays, with the time it was seen and why it is stale.
             self.reading = self.reading._replace(error=reading.error)
-        else:
-            self.reading = reading
         # A poll may take longer than the interval: the next deadline is never in the past.
         self.next_poll_at = max(self.next_poll_at, reading.at)
         return self._again
+
+    def external(self, now: float) -> int | None:
+        """What others use of the same account; None if no fresh poll tells."""
+        return min((beyond for at, beyond in self._beyond if now - at <= FRESH_S), default=None)
 
     def __repr__(self) -> str:
         if self.reading is None:

@@ -2,6 +2,8 @@
 #
 # Rule 1: one burst is one reduction: who was let in before the last one says nothing about the limit after it.
 # Rule 2: a person's word ends all that refusals did: the origin, the notice and the evidence go with `set`.
+# Rule 3: what is learned (limit: auto) counts whom the provider took. In the burst that teaches, each further refusal
+#         shows one more that it did not take.
 
 from collections import deque
 
@@ -15,15 +17,20 @@ def _notice(limit: int) -> str:
 
 
 class Limit:
-    """The limit in force (None: unlimited), the one before the first reduction, and the refusals that led to it."""
+    """The limit in force (None: unlimited), the one before the first reduction, and the refusals that led to it.
+    `learns`: whether the first one is still to be found in refusals."""
 
-    __slots__ = ("_evidence", "_reduced_at_grant", "original", "value")
+    __slots__ = ("_evidence", "_learned_at_grant", "_reduced_at_grant", "learns", "original", "value")
 
-    def __init__(self, value: int | None, original: int | None, evidence: tuple[RateLimit, ...]) -> None:
+    def __init__(
+        self, value: int | None, original: int | None, evidence: tuple[RateLimit, ...], *, learns: bool
+    ) -> None:
         self.value = value
         self.original = original
+        self.learns = learns
         self._evidence = deque(evidence, maxlen=EVIDENCE_KEPT)
         self._reduced_at_grant = 0  # how many grants had been made when the limit was last reduced
+        self._learned_at_grant = 0
 
     @property
     def evidence(self) -> tuple[RateLimit, ...]:
@@ -39,11 +46,13 @@ class Limit:
         """Whether one more may go beside `in_flight` others."""
         return self.value is None or in_flight < self.value
 
-    def set(self, value: int | None) -> None:
+    def set(self, value: int | None, *, learns: bool) -> None:
         """A person has decided."""
         self.value = value
+        self.learns = learns
         self.original = None
         self._evidence.clear()
+        self._learned_at_grant = 0
 
     def note(self, seen: RateLimit) -> None:
         """Keep `seen` as evidence."""
@@ -60,10 +69,31 @@ class Limit:
         self._reduced_at_grant = grants
         return Reduced(self.value, self.original, _notice(self.value))
 
-    def learn(self, accepted: int, grants: int) -> int:
-        """`limit: auto` finds its first value in the first refusal for concurrency: what else was in flight then."""
-        self.value = max(1, accepted)
+    def excuse(self, grants: int) -> None:
+        """Refusals of all who were let in so far have another explanation than the limit."""
         self._reduced_at_grant = grants
+
+    def step_up(self, at_ms: int, in_flight: int) -> int:
+        """One step back towards the original, of its own accord; the last one ends the reduction."""
+        assert self.value is not None
+        assert self.original is not None
+        self.value += 1
+        self.note(RateLimit(at_ms, 0, "restored", None, in_flight))
+        if self.value >= self.original:
+            self.original = None
+            self._evidence.clear()
+        return self.value
+
+    def learn(self, grant: int, grants: int, accepted: int) -> int | None:
+        """The refusal for concurrency of the request that was let in by `grant`, of `grants` so far, while `accepted`
+        others were in flight: the limit found by it, or None if it teaches nothing."""
+        if self.value is None and self.learns:
+            self.value = max(1, accepted)
+            self._learned_at_grant = self._reduced_at_grant = grants
+        elif self.value is not None and self.value > 1 and grant <= self._learned_at_grant and self.original is None:
+            self.value -= 1
+        else:
+            return None
         return self.value
 
     def __repr__(self) -> str:

@@ -42,8 +42,9 @@ class Policy:
     """What an operator configured for one provider. The limit and the cooldown in force are the scheduler's own,
     since the admin API and rate limits change them; `None` stands for "never" or "none"."""
 
-    learn_limit: bool = False  # limit: auto
     auto_reduce: bool = True
+    auto_restore_s: float | None = None  # without a rate limit for so long: one step back up
+    strikes: int | None = None  # concurrency refusals that the provider bears in a day
     pause: PausePolicy = field(default_factory=PausePolicy)
     slot_timeout_s: float | None = 300.0
     max_hold_s: float | None = None
@@ -84,6 +85,7 @@ class Slot:
     phase: Phase = Phase.CONNECTING
     bytes: int = 0
     cooled_at: float = 0.0  # when the rest ends; meaningful while cooling
+    refused: bool = False  # the provider would not take it, so it does not count it
 
     @property
     def id(self) -> int:
@@ -94,7 +96,8 @@ class Slot:
 
 
 class RateLimit(NamedTuple):
-    """One refusal by the provider, as evidence: `at` is epoch milliseconds, `in_flight` what was in flight then."""
+    """One refusal by the provider, as evidence: `at` is epoch milliseconds, `in_flight` what was in flight then. A step
+    of auto_restore stands among the evidence as kind `restored` with status 0: nobody answered anything."""
 
     at: int
     status: int
@@ -189,12 +192,12 @@ class Reduced(NamedTuple):
 
 class LimitSet(NamedTuple):
     limit: int | None
-    by: str  # "file", "api", "restore", "learned"
+    by: str  # "file", "api", "restore", "learned", "auto_restore"
 
 
 class CooldownSet(NamedTuple):
     cooldown_s: float
-    by: str
+    by: str  # "file", "api", "learned"
 
 
 Effect = (
@@ -235,6 +238,16 @@ class Snapshot:
     last_rate_limit: RateLimit | None
     evidence: tuple[RateLimit, ...]
     gate: GateReading | None
+    external: int | None = None  # what others use of the same account; None: nobody has told lately
+    lag_s: float | None = None  # how long the provider counts a request that has ended; None: not learned
+    learns_limit: bool = False
+    learns_cooldown: bool = False
+    strikes: int = 0  # refusals for concurrency on this day
+    strikes_until_at: float | None = None  # when that day ends
+    strikes_allowed: int | None = None
+    restore_at: float | None = None  # when the reduced limit goes one step up
+    restore_after_s: float | None = None  # how long it must be quiet for that; after failed steps more than configured
+    quota: RateLimit | None = None  # the last refusal for a used-up quota, until an answer shows that there is some
 
     @property
     def in_flight(self) -> int:

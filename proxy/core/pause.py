@@ -52,11 +52,12 @@ _NEXT: dict[tuple[State, Event], State] = {
 _BLOCKING = (State.BY_HAND, State.PAUSED, State.PROBING)
 
 
-def pause_s(policy: PausePolicy, seen: RateLimit) -> float:
-    """For how long the refusal `seen` pauses its provider; 0: not at all."""
+def pause_s(policy: PausePolicy, seen: RateLimit, floor_s: float = 0.0) -> float:
+    """For how long the refusal `seen` pauses its provider; 0: not at all. `floor_s`: the shortest pause that
+    strikes ask for, beside the policy's."""
     stated_s = None if seen.retry_after_ms is None else seen.retry_after_ms / 1000 or IMMEDIATELY_S
     if seen.ours:
-        return min(max(policy.default_s if stated_s is None else stated_s, policy.min_s), policy.max_s)
+        return min(max(policy.default_s if stated_s is None else stated_s, policy.min_s, floor_s), policy.max_s)
     if seen.kind == Kind.OVERLOAD and stated_s is not None:
         return min(stated_s, OVERLOAD_MAX_S, policy.max_s)
     return 0.0

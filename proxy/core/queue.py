@@ -7,9 +7,12 @@
 from collections.abc import Set as AbstractSet
 
 from proxy.core.gate import Gate
+from proxy.core.lag import Lag
 from proxy.core.limit import Limit
 from proxy.core.model import (
+    CooldownSet,
     Effect,
+    GateReading,
     Granted,
     Paused,
     Policy,
@@ -23,19 +26,48 @@ from proxy.core.model import (
     Ticket,
 )
 from proxy.core.pause import Pause
+from proxy.core.recovery import Recovery
 from proxy.core.slots import Slots
 from proxy.core.waitlist import Waitlist
+
+_WORTH_TELLING = 1.1  # a learned cooldown that moved by less is not told, nor stored
 
 
 class Queue:
     """What a scheduler decides upon. Methods that change something add to `out` what happened, in order."""
 
-    __slots__ = ("cooldown_s", "gate", "limit", "out", "pause", "policy", "slots", "waiting")
+    __slots__ = (
+        "_told_cooldown_s",
+        "cooldown_s",
+        "freed_at",
+        "gate",
+        "lag",
+        "learns_cooldown",
+        "limit",
+        "out",
+        "pause",
+        "policy",
+        "recovery",
+        "slots",
+        "waiting",
+    )
 
-    def __init__(self, policy: Policy, stars: AbstractSet[str], limit: Limit, cooldown_s: float) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        stars: AbstractSet[str],
+        limit: Limit,
+        recovery: Recovery,
+        cooldown_s: float,
+        *,
+        learns_cooldown: bool,
+    ) -> None:
         self.policy = policy
         self.limit = limit
-        self.cooldown_s = cooldown_s
+        self.recovery = recovery
+        self.lag = Lag(cooldown_s)
+        self.set_cooldown(cooldown_s, learns=learns_cooldown)
+        self.freed_at: float | None = None  # when a slot that had been used became free last
         self.waiting = Waitlist(stars)
         self.slots = Slots()
         self.pause = Pause()
@@ -57,12 +89,26 @@ class Queue:
         """Whether a waiter could be given a slot now, as far as we alone know."""
         return not self.pause.blocks and self.limit.has_room(self.in_flight)
 
-    @property
-    def open_to_newcomers(self) -> bool:
-        """The fast path of §6.2: nobody waits, no pause, no poll, a free slot."""
+    def open_to_newcomers(self, now: float) -> bool:
+        """The fast path of §6.2: nobody waits, no pause, no poll, a free slot; with a gate, also by what it has told of
+        the provider's count."""
         if self.waiting or self.pause.until_at is not None:
             return False
-        return not (self.gated and self.gate.polling) and self.limit.has_room(self.in_flight)
+        if not self.gated:
+            return self.limit.has_room(self.in_flight)
+        return not self.gate.polling and self.limit.has_room(self.ours(now) + (self.gate.external(now) or 0))
+
+    def set_cooldown(self, cooldown_s: float, *, learns: bool) -> None:
+        """How long slots released from now on rest; with `learns`, that is where learning begins."""
+        self.learns_cooldown = learns
+        if learns:
+            self.lag = Lag(cooldown_s)
+            cooldown_s = self.lag.estimate_s
+        self.cooldown_s = self._told_cooldown_s = cooldown_s
+
+    def ours(self, now: float) -> int:
+        """How many of our requests the provider counts, as far as we know: at least those in flight."""
+        return max(self.in_flight, self.slots.held + self.lag.still_counted(now))
 
     def pump(self, now: float, freed: Slot | None = None) -> None:
         """Something changed, `freed` became free for one: give what can be given, or ask the provider first."""
@@ -73,8 +119,43 @@ class Queue:
             self.gate.ask_again()
         elif self.room and (ticket := self.waiting.first()) is not None:
             assert self.policy.gate_interval_s is not None
-            self.gate.start(now + self.policy.gate_interval_s, freed)
+            self.gate.start(now, self.policy.gate_interval_s, freed)
+            self.gate.held, self.gate.ours = self.slots.held, self.ours(now)
             self.out.append(PollUsage(ticket))
+
+    def pump_if_due(self, now: float) -> None:
+        """Ask the provider if nobody has for an interval (spec §8)."""
+        if self.gated and not self.gate.polling and self.gate.next_poll_at <= now:
+            self.pump(now)
+
+    def polled(self, reading: GateReading) -> None:
+        """A poll ended. Grants at most one."""
+        now, gate = reading.at, self.gate
+        again = gate.finish(reading)
+        if reading.observed is not None and self.gated:
+            self._learn(reading.observed)
+        below = reading.observed is None or self.limit.has_room(reading.observed)
+        if self.gated and below and self.room and (ticket := self.waiting.take()) is not None:
+            self.admit(ticket, now)
+            again = True
+        if again or not self.gated:
+            self.pump(now)
+        elif (forgotten_at := self.lag.next_forgotten_at(now)) is not None:
+            gate.next_poll_at = min(gate.next_poll_at, forgotten_at)
+
+    def _learn(self, observed: int) -> None:
+        gate = self.gate
+        others = gate.external(gate.began_at) or 0
+        self.lag.polled(max(0, observed - gate.held - others), gate.began_at)
+        if self.learns_cooldown:
+            self.rest_as_learned()
+
+    def rest_as_learned(self) -> None:
+        """cooldown: auto: rest for as long as the provider needs to forget. Told where it is a change worth telling."""
+        self.cooldown_s = self.lag.estimate_s
+        if not 1 / _WORTH_TELLING < self.cooldown_s / self._told_cooldown_s < _WORTH_TELLING:
+            self._told_cooldown_s = self.cooldown_s
+            self.out.append(CooldownSet(self.cooldown_s, "learned"))
 
     def line_up(self, ticket: Ticket, now: float) -> None:
         """Let `ticket` wait in its place, unless it is known already that it waits in vain (spec §6.4)."""
@@ -101,10 +182,13 @@ class Queue:
         # Without a limit nobody waits for a slot, so none needs its rest (spec §6.3).
         rest_s = self.cooldown_s if reached and self.limit.value is not None else 0.0
         self.out.append(Released(slot, self.slots.give_back(slot, now, rest_s)))
+        if reached and not slot.refused and self.gated:
+            self.lag.ended(now)
         was_probe = self.pause.left(slot)
         if back is not None:
             self.line_up(back, now)
         if not rest_s:
+            self.freed_at = now
             self.pump(now, slot)
         elif was_probe or back is not None:  # a slot that rests lets nobody go, but these may find another
             self.pump(now)
@@ -139,7 +223,7 @@ class Queue:
     @property
     def deadline(self) -> float | None:
         """When time alone changes something next, or None."""
-        times = [at for at in (self.slots.deadline, self.pause.deadline) if at is not None]
+        times = [at for at in (self.slots.deadline, self.pause.deadline, self.recovery.due_at) if at is not None]
         longest = self.waiting.longest()
         if longest is not None:
             times.append(longest.queued_at + self.policy.max_wait_s)
@@ -156,9 +240,9 @@ class Queue:
             self.pause.answered(self.pause.probe)
             self.pump(now)
         while (slot := self.slots.cooled(now)) is not None:
+            self.freed_at = now
             self.pump(now, slot)
-        if self.gated and not self.gate.polling and self.gate.next_poll_at <= now:
-            self.pump(now)
+        self.pump_if_due(now)
         while (ticket := self.waiting.longest()) and ticket.queued_at + self.policy.max_wait_s <= now:
             self.refuse(ticket, "queue_timeout")
 

@@ -1,12 +1,14 @@
 # What can be read of one provider's queue: for status, metrics, state and people. Nothing here changes anything.
 
-from proxy.core.model import RateLimit, Slot, Snapshot
+from proxy.core.model import Slot, Snapshot
 from proxy.core.queue import Queue
+from proxy.core.refusals import Refusals
 
 
-def snapshot(queue: Queue, provider_id: str, last_rate_limit: RateLimit | None, now: float) -> Snapshot:
+def snapshot(queue: Queue, refusals: Refusals, provider_id: str, now: float) -> Snapshot:
     """Everything a status shows, at one moment."""
     longest = queue.waiting.longest()
+    recovery, strikes = queue.recovery, refusals.strikes
     return Snapshot(
         provider_id=provider_id,
         limit=queue.limit.value,
@@ -19,9 +21,19 @@ def snapshot(queue: Queue, provider_id: str, last_rate_limit: RateLimit | None, 
         auto_reduced_from=queue.limit.original,
         notice=queue.limit.notice,
         oldest_wait_s=None if longest is None else now - longest.queued_at,
-        last_rate_limit=last_rate_limit,
+        last_rate_limit=refusals.last,
         evidence=queue.limit.evidence,
         gate=queue.gate.reading,
+        external=queue.gate.external(now),
+        lag_s=queue.lag.estimate_s if queue.lag.learned else None,
+        learns_limit=queue.limit.learns,
+        learns_cooldown=queue.learns_cooldown,
+        strikes=strikes.today(now),
+        strikes_until_at=strikes.until_at,
+        strikes_allowed=queue.policy.strikes,
+        restore_at=recovery.due_at,
+        restore_after_s=recovery.after_s,
+        quota=refusals.quota,
     )
 
 

@@ -17,21 +17,24 @@ from proxy.core.model import (
     LimitSet,
     Policy,
     RateLimit,
-    RateLimited,
     Refused,
     Resumed,
     Slot,
     Snapshot,
     Ticket,
 )
-from proxy.core.pause import OPERATOR, pause_s
+from proxy.core.pause import OPERATOR
 from proxy.core.queue import Queue
+from proxy.core.recovery import Recovery
+from proxy.core.refusals import Refusals
+from proxy.core.strikes import Strikes
 
 
 class Scheduler:
     """One provider's state machine (spec §6–§9). Every method that changes something returns what happened, in order;
     `Reclaimed` must be acted upon before the effects after it. `stars` is the live set of starred workspaces; whoever
-    changes it calls `star_changed`. The other arguments are what the state of an earlier process says."""
+    changes it calls `star_changed`. `learns_limit` and `learns_cooldown` are what `auto` says for them. The other
+    arguments are what the state of an earlier process says, which a first `tick` brings to work."""
 
     def __init__(
         self,
@@ -43,12 +46,25 @@ class Scheduler:
         cooldown_s: float = 0.35,
         auto_reduced_from: int | None = None,
         evidence: tuple[RateLimit, ...] = (),
+        learns_limit: bool = False,
+        learns_cooldown: bool = False,
         paused_until_at: float | None = None,
         pause_cause: str | None = None,
+        strikes: int = 0,
+        strikes_until_at: float | None = None,
+        restore_after_s: float | None = None,
     ) -> None:
         self.provider_id = provider_id
-        self.last_rate_limit = evidence[-1] if evidence else None
-        self._queue = Queue(policy, stars, Limit(limit, auto_reduced_from, evidence), cooldown_s)
+        self._queue = Queue(
+            policy,
+            stars,
+            Limit(limit, auto_reduced_from, evidence, learns=learns_limit),
+            Recovery(policy.auto_restore_s, restore_after_s),
+            cooldown_s,
+            learns_cooldown=learns_cooldown,
+        )
+        refusals = [seen for seen in evidence if seen.status]
+        self._refusals = Refusals(self._queue, refusals[-1] if refusals else None, Strikes(strikes, strikes_until_at))
         self.waiting = self._queue.waiting
         # Without a limit only a pause by hand holds anything (spec §6.2).
         if paused_until_at is not None and (limit is not None or pause_cause == OPERATOR):
@@ -59,12 +75,13 @@ class Scheduler:
     def request(self, ticket: Ticket, now: float) -> list[Effect]:
         """Grant `ticket` at once, let it wait, or refuse it."""
         queue = self._queue
-        if queue.open_to_newcomers:
+        if queue.open_to_newcomers(now):
             queue.let_pass(ticket, now)
         elif len(queue.waiting) >= queue.policy.max_waiting:
             queue.out.append(Refused(ticket, "queue_full"))
         else:
             queue.line_up(ticket, now)
+            queue.pump_if_due(now)  # with a gate there may be a free slot that only a poll can give
         return self._flush()
 
     def cancel(self, ticket: Ticket, now: float) -> list[Effect]:
@@ -117,6 +134,7 @@ class Scheduler:
 
     def answered(self, slot: Slot, now: float) -> list[Effect]:
         """An answer without a rate limit has begun: a probe has succeeded, the others may follow."""
+        self._refusals.answered(slot)
         if self._queue.pause.answered(slot):
             self._queue.pump(now)
         return self._flush()
@@ -126,15 +144,8 @@ class Scheduler:
     ) -> list[Effect]:
         """The provider refused the request of `slot`, held or not any more, with a limit of `kind` (spec §7.2, §7.3);
         a 429 of unknown kind counts as rate."""
-        queue = self._queue
-        seen = RateLimit(now_ms, status, kind, retry_after_ms, queue.in_flight)
-        self.last_rate_limit = seen
-        queue.out.append(RateLimited(slot.ticket, seen))
-        if queue.limit.value is None and queue.policy.learn_limit and kind == Kind.CONCURRENCY:
-            accepted = queue.in_flight - queue.slots.holds(slot)
-            queue.out.append(LimitSet(queue.limit.learn(accepted, queue.slots.grants), "learned"))
-        if queue.limit.value is not None:  # without one, what the provider says is only recorded (spec §6.2)
-            self._refused(slot, seen, now)
+        seen = RateLimit(now_ms, status, kind, retry_after_ms, self._queue.in_flight)
+        self._refusals.told(slot, seen, now)
         return self._flush()
 
     def exhausted(self, wait_s: float, now: float) -> list[Effect]:
@@ -145,23 +156,18 @@ class Scheduler:
 
     def polled(self, observed: int | None, error: str | None, now: float) -> list[Effect]:
         """A usage poll ended; `observed` None means that it gave no information (spec §8). Grants at most one."""
-        queue = self._queue
-        again = queue.gate.finish(GateReading(observed, now, error))
-        below = observed is None or queue.limit.has_room(observed)
-        if queue.gated and below and queue.room and (ticket := queue.waiting.take()) is not None:
-            queue.admit(ticket, now)
-            again = True
-        if again or not queue.gated:
-            queue.pump(now)
+        self._queue.polled(GateReading(observed, now, error))
         return self._flush()
 
     # --- what operators do --------------------------------------------------------------------------------------
 
-    def set_limit(self, limit: int | None, by: str, now: float) -> list[Effect]:
-        """Change the limit; None is unlimited. Ends the state of an auto-reduce, since a person has decided."""
+    def set_limit(self, limit: int | None, by: str, now: float, *, learns: bool = False) -> list[Effect]:
+        """Change the limit; None is unlimited, with `learns` until it is learned. Ends the state of an auto-reduce,
+        since a person has decided."""
         queue = self._queue
         removed = limit is None and queue.limit.value is not None
-        queue.limit.set(limit)
+        queue.limit.set(limit, learns=learns)
+        queue.recovery.forget()
         queue.out.append(LimitSet(limit, by))
         if removed:
             if queue.pause.until_at is not None:
@@ -174,18 +180,21 @@ class Scheduler:
         """Back to the limit before the first auto-reduce; nothing where there was none."""
         return [] if self.auto_reduced_from is None else self.set_limit(self.auto_reduced_from, "restore", now)
 
-    def set_cooldown(self, cooldown_s: float, by: str) -> list[Effect]:
-        """Applies to slots released from now on."""
-        self._queue.cooldown_s = cooldown_s
+    def set_cooldown(self, cooldown_s: float, by: str, *, learns: bool = False) -> list[Effect]:
+        """Applies to slots released from now on; with `learns`, it is where learning begins."""
+        self._queue.set_cooldown(cooldown_s, learns=learns)
         self._queue.out.append(CooldownSet(cooldown_s, by))
         return self._flush()
 
     def set_policy(self, policy: Policy, now: float) -> list[Effect]:
         """A reload: nothing that is held or waits is disturbed, but new patience and limits of the queue count."""
-        self._queue.policy = policy
-        self._queue.refuse_impatient()
-        self._queue.pump(now)
-        return self.tick(now)
+        queue = self._queue
+        queue.policy = policy
+        queue.recovery.configure(policy.auto_restore_s, now, reduced=queue.limit.original is not None)
+        queue.refuse_impatient()
+        queue.pump(now)
+        queue.tick(now)
+        return self._flush()
 
     def pause(self, until_at: float, now: float) -> list[Effect]:
         """Pause by hand until `until_at`: the latest human word, so it replaces any pause in force."""
@@ -208,8 +217,10 @@ class Scheduler:
         """When `tick` must be called next, or None. Never in the past after a tick."""
         return self._queue.deadline
 
-    def tick(self, now: float) -> list[Effect]:
-        """Do everything that is due at `now`: rests and pauses that end, a probe's time, a poll, lost patience."""
+    def tick(self, now: float, now_ms: int) -> list[Effect]:
+        """Do everything that is due at `now`: rests and pauses that end, a probe's time, a poll, lost patience, a step
+        back towards the limit before a reduction. `now_ms` is the same moment as epoch milliseconds."""
+        self._restore_by_itself(now, now_ms)
         self._queue.tick(now)
         return self._flush()
 
@@ -235,6 +246,10 @@ class Scheduler:
     @property
     def cooldown_s(self) -> float:
         return self._queue.cooldown_s
+
+    @property
+    def last_rate_limit(self) -> RateLimit | None:
+        return self._refusals.last
 
     @property
     def paused_until_at(self) -> float | None:
@@ -271,7 +286,7 @@ class Scheduler:
 
     def snapshot(self, now: float) -> Snapshot:
         """Everything a status shows, at one moment."""
-        return reading.snapshot(self._queue, self.provider_id, self.last_rate_limit, now)
+        return reading.snapshot(self._queue, self._refusals, self.provider_id, now)
 
     def __repr__(self) -> str:
         return reading.described(self._queue, self.provider_id)
@@ -282,15 +297,11 @@ class Scheduler:
         out, self._queue.out = self._queue.out, []
         return out
 
-    def _refused(self, slot: Slot, seen: RateLimit, now: float) -> None:
-        """What follows from a refusal at a provider with a limit."""
-        queue = self._queue
-        if seen.ours:
-            queue.limit.note(seen)
-            if queue.policy.auto_reduce and (reduced := queue.limit.reduce(slot.grant, queue.slots.grants)):
-                queue.out.append(reduced)
-        wait_s = pause_s(queue.policy.pause, seen)
-        if wait_s > 0:
-            queue.lengthen_pause(now + wait_s, seen.kind)
-        elif queue.pause.answered(slot):  # refused, but not for a limit that the others would meet
+    def _restore_by_itself(self, now: float, now_ms: int) -> None:
+        queue, recovery = self._queue, self._queue.recovery
+        if recovery.due_at is None:
+            recovery.wait(now, reduced=queue.limit.original is not None)
+        elif recovery.due_at <= now:
+            queue.out.append(LimitSet(queue.limit.step_up(now_ms, queue.in_flight), "auto_restore"))
+            recovery.stepped(now, reduced=queue.limit.original is not None)
             queue.pump(now)

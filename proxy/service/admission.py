@@ -221,7 +221,7 @@ class Admission:
     def _tick(self) -> None:
         self._timer = None
         self._timer_at = math.inf
-        self.apply(self.scheduler.tick(self._clock.now()))
+        self.apply(self.scheduler.tick(self._clock.now(), self._clock.wall_ms()))
 
 
 _WORDS = {

@@ -34,6 +34,10 @@ _GAUGES: tuple[tuple[str, str, Callable[[Snapshot], float | None]], ...] = (
     ("oldest_wait_seconds", "How long the longest waiting request has waited", lambda s: s.oldest_wait_s or 0.0),
     ("paused", "1 while nothing is granted", lambda s: s.paused_until_at is not None),
     ("auto_reduced", "1 while the limit is lower because of rate limits", lambda s: s.auto_reduced),
+    ("strikes", "Refusals for concurrency on this day (UTC)", lambda s: s.strikes),
+    ("strikes_allowed", "How many of them the provider bears; absent: not known", lambda s: s.strikes_allowed),
+    ("external_use", "What others use of the same account; absent: nobody has told lately", lambda s: s.external),
+    ("cooldown_seconds", "How long a released slot rests", lambda s: s.cooldown_s),
 )
 
 

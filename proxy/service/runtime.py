@@ -25,6 +25,7 @@ from proxy.wire import tls
 
 STORE_CLOSE_S = 5.0  # a disk that hangs must not keep the process for ever
 
+_LIMIT_BY = {"file": "file", "learned": "auto", "auto_restore": "auto"}  # whoever else sets it is a person
 _SAVED_AFTER = (LimitSet, CooldownSet, Reduced, Paused, RateLimited)
 
 
@@ -105,19 +106,24 @@ class Runtime:
             return found
         provider = self._configured.get(provider_id, standings.DEFAULTS)
         record = self._records.get(provider_id)
-        begin = standings.start(provider, record, self.clock.wall_ms())
+        now, now_ms = self.clock.now(), self.clock.wall_ms()
+        begin = standings.start(provider, record, now_ms)
         standing = self._standings[provider_id] = begin.standing
-        left_s = begin.pause_left_s
         scheduler = Scheduler(
             provider_id,
             self._policy(provider),
             self.stars,
             limit=begin.limit,
+            learns_limit=begin.learns_limit,
             cooldown_s=begin.cooldown_s,
+            learns_cooldown=begin.learns_cooldown,
             auto_reduced_from=begin.auto_reduced_from,
             evidence=begin.evidence,
-            paused_until_at=None if left_s is None else self.clock.now() + left_s,
+            paused_until_at=None if begin.pause_left_s is None else now + begin.pause_left_s,
             pause_cause=begin.pause_cause,
+            strikes=begin.strikes,
+            strikes_until_at=None if begin.strikes_left_s is None else now + begin.strikes_left_s,
+            restore_after_s=begin.restore_after_s,
         )
         admission = self.admissions[provider_id] = Admission(
             scheduler,
@@ -127,7 +133,7 @@ class Runtime:
             poll=self._start_poll,
             chance=self._chance,
         )
-        admission.apply([])
+        admission.apply(scheduler.tick(now, now_ms))
         now_said = (standing.file_limit, standing.file_cooldown_s)
         if record is not None and (record.file_limit, record.file_cooldown_s) != now_said:
             self._save_soon(provider_id)  # so that the file's new word is not forgotten when it is changed back
@@ -243,19 +249,21 @@ class Runtime:
         limit = standings.file_limit(provider)
         if limit != standing.file_limit:
             standing.file_limit = limit
-            admission.apply(admission.scheduler.set_limit(provider.limit, "file", self.clock.now()))
-        if provider.cooldown_s != standing.file_cooldown_s:
-            standing.file_cooldown_s = provider.cooldown_s
-            admission.apply(admission.scheduler.set_cooldown(provider.cooldown_s, "file"))
+            learns, now = provider.learn_limit, self.clock.now()
+            admission.apply(admission.scheduler.set_limit(provider.limit, "file", now, learns=learns))
+        cooldown_s = standings.file_cooldown_s(provider)
+        if cooldown_s != standing.file_cooldown_s:
+            standing.file_cooldown_s = cooldown_s
+            learns = provider.learn_cooldown
+            admission.apply(admission.scheduler.set_cooldown(provider.cooldown_s, "file", learns=learns))
 
     def _observe(self, provider_id: str, effect: Effect) -> None:
         if isinstance(effect, LimitSet):
-            by = effect.by
-            self._standings[provider_id].limit_by = {"file": "file", "learned": "auto"}.get(by, "api")
+            self._standings[provider_id].limit_by = _LIMIT_BY.get(effect.by, "api")
         elif isinstance(effect, Reduced):
             self._standings[provider_id].limit_by = "auto"
         elif isinstance(effect, CooldownSet):
-            self._standings[provider_id].cooldown_by = effect.by
+            self._standings[provider_id].cooldown_by = "auto" if effect.by == "learned" else effect.by
         self.telemetry.observe(provider_id, effect)
         if isinstance(effect, _SAVED_AFTER) or (isinstance(effect, Resumed) and effect.cause != "elapsed"):
             self._save_soon(provider_id)
@@ -267,9 +275,7 @@ class Runtime:
     async def _save(self, provider_id: str) -> bool:
         del self._saving[provider_id]  # what changes from here on needs another save
         snapshot = self.admissions[provider_id].scheduler.snapshot(self.clock.now())
-        until_at = snapshot.paused_until_at
-        paused_until_ms = None if until_at is None else self.clock.to_wall_ms(until_at)
-        record = standings.record(snapshot, self._standings[provider_id], paused_until_ms)
+        record = standings.record(snapshot, self._standings[provider_id], self.clock.to_wall_ms)
         return self._check(await self.store.save_provider(record))
 
     async def _saved(self, provider_id: str) -> bool:

@@ -15,7 +15,8 @@ HISTORY_MS = 7 * 24 * 3600 * 1000  # how long events are kept (spec §13)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderRecord:
     """One provider as it was when it was saved. `*_by` is "file", "api", or "auto" (auto-reduced or learned);
-    a limit of None is unlimited, a `file_*` of None is a file that said nothing."""
+    a limit of None is unlimited, a `file_*` of None is a file that said nothing. `strikes` are those of the day that
+    ends at `strikes_until_ms`; `restore_after_s` is how long auto_restore waits now."""
 
     provider_id: str
     limit: int | None
@@ -28,6 +29,9 @@ class ProviderRecord:
     evidence: tuple[RateLimit, ...]
     paused_until_ms: int | None
     pause_cause: str | None
+    strikes: int = 0
+    strikes_until_ms: int | None = None
+    restore_after_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

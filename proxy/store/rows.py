@@ -16,10 +16,13 @@ EVENTS_KEPT = 500_000  # about 100 MB: a provider that refuses all week must not
 
 COLUMNS = (
     'provider_id, "limit", limit_by, file_limit, cooldown_s, cooldown_by, file_cooldown_s, auto_reduced_from, '
-    "evidence, paused_until_ms, pause_cause"
+    "evidence, paused_until_ms, pause_cause, strikes, strikes_until_ms, restore_after_s"
 )
 
-KINDS = (str, int | None, str, int | None, float, str, float | None, int | None, str, int | None, str | None)
+KINDS = (
+    *(str, int | None, str, int | None, float, str, float | None, int | None),
+    *(str, int | None, str | None, int, int | None, float | None),
+)
 
 SqlValue = str | int | float | None
 
@@ -52,6 +55,9 @@ def provider_change(record: ProviderRecord) -> Change:
         json.dumps(record.evidence),
         record.paused_until_ms,
         record.pause_cause,
+        record.strikes,
+        record.strikes_until_ms,
+        record.restore_after_s,
     )
     sql = f"INSERT OR REPLACE INTO providers ({COLUMNS}) VALUES ({', '.join('?' * len(row))})"  # noqa: S608
     return Change(key=("provider", record.provider_id), statements=(Statement(sql, [row]),))
@@ -109,6 +115,9 @@ def _provider(
     evidence: str,
     paused_until_ms: int | None,
     pause_cause: str | None,
+    strikes: int,
+    strikes_until_ms: int | None,
+    restore_after_s: float | None,
 ) -> ProviderRecord:
     return ProviderRecord(
         provider_id=provider_id,
@@ -122,4 +131,7 @@ def _provider(
         evidence=tuple(RateLimit(*item) for item in json.loads(evidence)),
         paused_until_ms=paused_until_ms,
         pause_cause=pause_cause,
+        strikes=strikes,
+        strikes_until_ms=strikes_until_ms,
+        restore_after_s=restore_after_s,
     )

@@ -39,6 +39,11 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         )""",
         "CREATE INDEX events_at ON events (at)",
     ),
+    (
+        "ALTER TABLE providers ADD COLUMN strikes INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE providers ADD COLUMN strikes_until_ms INTEGER",
+        "ALTER TABLE providers ADD COLUMN restore_after_s REAL",
+    ),
 )
 
 

@@ -68,7 +68,7 @@ class Simulation:
             assert deadline is not None, "everybody waits for nothing"
             assert deadline >= self.now, "a deadline that is over"
             self.now = deadline
-            self._did(self.scheduler.tick(self.now))
+            self._did(self.scheduler.tick(self.now, int(self.now * 1000)))
 
     def _did(self, effects: list[Effect]) -> None:
         self.steps += 1

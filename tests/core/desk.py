@@ -73,8 +73,13 @@ class Desk:
         cap: float = 600.0,
         auto_reduced_from: int | None = None,
         evidence: tuple[RateLimit, ...] = (),
+        learns_limit: bool = False,
+        learns_cooldown: bool = False,
         paused_until_at: float | None = None,
         pause_cause: str | None = None,
+        strikes_until_at: float | None = None,
+        strikes_today: int = 0,
+        restore_after_s: float | None = None,
         **policy: object,
     ) -> None:
         self.now = 0.0
@@ -92,8 +97,13 @@ class Desk:
             cooldown_s=cooldown_s,
             auto_reduced_from=auto_reduced_from,
             evidence=evidence,
+            learns_limit=learns_limit,
+            learns_cooldown=learns_cooldown,
             paused_until_at=paused_until_at,
             pause_cause=pause_cause,
+            strikes=strikes_today,
+            strikes_until_at=strikes_until_at,
+            restore_after_s=restore_after_s,
         )
 
     def _policy(self, changes: dict[str, object]) -> Policy:
@@ -188,7 +198,7 @@ class Desk:
     def at(self, now: float) -> list[str]:
         """It is `now`, and the timer looks."""
         self.now = now
-        return self._told(self.scheduler.tick(now))
+        return self._told(self.scheduler.tick(now, round(now * 1000)))
 
     def watch(self, now: float) -> list[str]:
         """It is `now`, and the watchdog looks."""

@@ -35,18 +35,21 @@ from proxy.core.model import (
 )
 from proxy.core.scheduler import Scheduler
 
-Build = Callable[..., Scheduler]  # (policy, stars, *, limit, cooldown_s)
+Build = Callable[..., Scheduler]  # (policy, stars, *, limit, cooldown_s, learns_limit, learns_cooldown)
 
 MOMENT = 1 / 1024
 PAUSE = PausePolicy(default_s=8.0, min_s=0.25, max_s=64.0)
+MORNING_MS = 1_700_000_000_000  # when everything happens, by the wall clock
+DAY_LEFT_S = (86_400_000 - MORNING_MS % 86_400_000) / 1000
 
 workspaces = st.sampled_from("abc")
 limits = st.sampled_from([None, 1, 2, 3, 5])
 cooldowns = st.sampled_from([0.0, 0.5, 2.0])
 policies = st.builds(
     Policy,
-    learn_limit=st.booleans(),
     auto_reduce=st.booleans(),
+    auto_restore_s=st.sampled_from([None, 4.0]),
+    strikes=st.sampled_from([None, 1, 3]),
     pause=st.sampled_from([PAUSE, PausePolicy(default_s=2.0, max_s=0.0)]),
     slot_timeout_s=st.sampled_from([None, 16.0]),
     max_hold_s=st.sampled_from([None, 32.0]),
@@ -80,11 +83,28 @@ class SchedulerMachine(RuleBasedStateMachine):
         self.probe_due = False
         self.polling = False
         self.next_poll = 0.0
+        self.refused_slots: set[Slot] = set()
+        self.learned_at: int | None = None  # how many grants there had been when a first limit was learned
+        self.strikes = 0
+        self.strikes_until = 0.0
+        self.quiet_since = 0.0
 
-    @initialize(policy=policies, limit=limits, cooldown_s=cooldowns)
-    def start(self, policy: Policy, limit: int | None, cooldown_s: float) -> None:
-        self.policy, self.limit, self.cooldown_s = policy, limit, cooldown_s
-        self.subject = type(self).build(policy, self.stars, limit=limit, cooldown_s=cooldown_s)
+    @initialize(
+        policy=policies, limit=limits, cooldown_s=cooldowns, learns_limit=st.booleans(), learns_cooldown=st.booleans()
+    )
+    def start(
+        self, policy: Policy, limit: int | None, cooldown_s: float, learns_limit: bool, learns_cooldown: bool
+    ) -> None:
+        self.policy, self.limit, self.learns_limit, self.learns_cooldown = policy, limit, learns_limit, learns_cooldown
+        self.cooldown_s = min(max(cooldown_s, 0.05), 5.0) if learns_cooldown else cooldown_s
+        self.subject = type(self).build(
+            policy,
+            self.stars,
+            limit=limit,
+            cooldown_s=cooldown_s,
+            learns_limit=learns_limit,
+            learns_cooldown=learns_cooldown,
+        )
 
     # --- the naive model ---
 
@@ -120,6 +140,9 @@ class SchedulerMachine(RuleBasedStateMachine):
             times.append(self.probe_until)
         elif self.waiting and self.gated and self.room and not self.polling:
             times.append(self.next_poll)
+        restore_at = self.subject.snapshot(self.now).restore_at
+        if restore_at is not None:
+            times.append(restore_at)
         return min(times, default=None)
 
     def outlasted(self, since: float) -> bool:
@@ -190,8 +213,8 @@ class SchedulerMachine(RuleBasedStateMachine):
                     self.limit, self.reduced_at = limit, len(self.numbers)
                 case LimitSet(limit, by):
                     self.limit_set(limit, by)
-                case CooldownSet(cooldown_s):
-                    self.cooldown_s = cooldown_s
+                case CooldownSet(_, by):
+                    assert by == "api" or self.learns_cooldown
                 case RateLimited():
                     pass
                 case _:
@@ -237,9 +260,19 @@ class SchedulerMachine(RuleBasedStateMachine):
             self.probe, self.probe_due = None, True
 
     def limit_set(self, limit: int | None, by: str) -> None:
-        if by == "learned":
-            assert self.limit is None
-            self.reduced_at = len(self.numbers)
+        if by == "auto_restore":
+            assert self.limit is not None
+            assert self.reduced_from is not None
+            assert self.policy.auto_restore_s is not None
+            assert self.now >= self.quiet_since + self.policy.auto_restore_s, "too early to go up again"
+            assert limit == self.limit + 1 <= self.reduced_from, "more than one step"
+            self.limit, self.quiet_since = limit, self.now
+            self.reduced_from = None if limit == self.reduced_from else self.reduced_from
+            return
+        if by == "learned" and self.limit is None:
+            self.learned_at = self.reduced_at = len(self.numbers)
+        elif by != "learned":
+            self.learned_at, self.learns_limit = None, False
         if limit is None and self.limit is not None:
             self.probe, self.probe_due = None, False
         self.limit, self.reduced_from = limit, None
@@ -250,9 +283,14 @@ class SchedulerMachine(RuleBasedStateMachine):
     def ask(self, workspace: str, started: int) -> None:
         ticket = Ticket(id=next(self.ids), workspace=workspace, conversation=None, prompt_started_at=started, path="/")
         free = not self.waiting and self.paused_until is None and self.free and not (self.gated and self.polling)
+        told = self.subject.snapshot(self.now)
         effects = self.happened(self.subject.request(ticket, self.now), newcomer=ticket)
-        assert len(effects) == 1
-        assert isinstance(effects[0], Granted) is free
+        assert len(effects) == 1 or isinstance(effects[1], PollUsage)
+        if isinstance(effects[0], Granted):
+            assert free
+        elif free:
+            assert self.gated, "a free slot is not given"
+            assert told.external or told.lag_s, "only what polls have told holds a newcomer back"
 
     @rule(count=st.integers(2, 6))
     def crowd(self, count: int) -> None:
@@ -321,28 +359,50 @@ class SchedulerMachine(RuleBasedStateMachine):
     )
     def refuse(self, data: st.DataObject, kind: str, wait_ms: int | None, back: bool) -> None:
         slot = data.draw(st.sampled_from([*self.held.values(), *self.ended[-4:]]))
-        others = self.in_flight - (self.held.get(slot.id) is slot)
-        learns = self.limit is None and self.policy.learn_limit and kind == "concurrency"
-        limited = self.limit is not None or learns
+        self.refused_slots.add(slot)
+        learned = self.learns(slot, kind)
+        limited = self.limit is not None or learned is not None
         ours = kind in ("concurrency", "rate", "none")
         reduces = ours and self.policy.auto_reduce and (self.limit or 1) > 1 and self.numbers[slot] > self.reduced_at
+        if kind == "concurrency":
+            self.strikes = self.strikes + 1 if self.now < self.strikes_until else 1
+            self.strikes_until = self.now + DAY_LEFT_S
+        if ours and limited:
+            self.quiet_since = self.now
         until = self.now + self.wait_s(kind, wait_ms) if limited else self.now
         lengthens = until > self.now and (self.paused_until is None or until > self.paused_until)
         if slot is self.probe and not lengthens:
             self.probe = None
+        lag_s = self.subject.snapshot(self.now).lag_s
         effects = self.happened(
             self.subject.rate_limited(
-                slot, status=429, kind=kind, retry_after_ms=wait_ms, now=self.now, now_ms=1_700_000_000_000
+                slot, status=429, kind=kind, retry_after_ms=wait_ms, now=self.now, now_ms=MORNING_MS
             )
         )
         assert isinstance(effects[0], RateLimited)
+        if self.subject.snapshot(self.now).lag_s != lag_s:  # put down to a slot that rested too briefly
+            assert self.learns_cooldown
+            assert kind == "concurrency"
+            reduces, self.reduced_at = False, len(self.numbers)
+            self.cooldown_s = self.subject.snapshot(self.now).cooldown_s
         assert any(isinstance(effect, Reduced) for effect in effects) is reduces
         assert [effect for effect in effects if isinstance(effect, Paused)] == ([Paused(until, kind)] * lengthens)
         assert [effect for effect in effects if isinstance(effect, LimitSet)] == (
-            [LimitSet(max(1, others), "learned")] * learns
+            [] if learned is None else [LimitSet(learned, "learned")]
         )
         if back and self.held.get(slot.id) is slot:
             self.absorb(slot)
+
+    def learns(self, slot: Slot, kind: str) -> int | None:
+        """The limit that this refusal teaches (limit: auto), written down once more."""
+        if kind != "concurrency":
+            return None
+        if self.limit is None and self.learns_limit:
+            return max(1, sum(other not in self.refused_slots for other in self.held.values()))
+        in_the_burst = self.learned_at is not None and self.numbers[slot] <= self.learned_at
+        if in_the_burst and self.reduced_from is None and self.limit is not None and self.limit > 1:
+            return self.limit - 1
+        return None
 
     def wait_s(self, kind: str, wait_ms: int | None) -> float:
         """The pause that a refusal asks for (spec §7.2), written down once more."""
@@ -352,7 +412,11 @@ class SchedulerMachine(RuleBasedStateMachine):
             return 0.0
         if kind == "overload":
             return min(stated or 0.0, 60.0, pause.max_s)
-        return min(max(pause.default_s if stated is None else stated, pause.min_s), pause.max_s)
+        floor_s = pause.min_s
+        if kind == "concurrency" and self.policy.strikes is not None:
+            doubled = max(floor_s, 1.0) * 2.0 ** (self.strikes - 1)
+            floor_s = pause.max_s if self.strikes >= self.policy.strikes else doubled
+        return min(max(pause.default_s if stated is None else stated, floor_s), pause.max_s)
 
     def absorb(self, slot: Slot) -> None:
         effects = self.happened(self.subject.requeue(slot, self.now))
@@ -389,6 +453,7 @@ class SchedulerMachine(RuleBasedStateMachine):
         removed = limit is None and self.limit is not None
         effects = self.happened(self.subject.set_limit(limit, "api", self.now))
         assert effects[0] == LimitSet(limit, "api")
+        self.learns_limit = False
         if removed:
             assert self.paused_until is None
             assert not self.waiting
@@ -402,6 +467,7 @@ class SchedulerMachine(RuleBasedStateMachine):
     @rule(cooldown_s=cooldowns)
     def set_cooldown(self, cooldown_s: float) -> None:
         self.happened(self.subject.set_cooldown(cooldown_s, "api"))
+        self.cooldown_s, self.learns_cooldown = cooldown_s, False
 
     @rule(policy=policies)
     def reload(self, policy: Policy) -> None:
@@ -465,7 +531,7 @@ class SchedulerMachine(RuleBasedStateMachine):
     @rule()
     def tick(self) -> None:
         self.time_is_up()
-        self.happened(self.subject.tick(self.now), refusals=frozenset({"queue_timeout"}))
+        self.happened(self.subject.tick(self.now, MORNING_MS), refusals=frozenset({"queue_timeout"}))
         deadline = self.subject.next_deadline()
         assert deadline is None or deadline > self.now, "a deadline that is over"
         assert self.paused_until is None or self.paused_until > self.now
@@ -484,7 +550,12 @@ class SchedulerMachine(RuleBasedStateMachine):
         assert (seen.held, seen.queued) == (len(self.held), len(self.waiting))
         assert (seen.limit, seen.auto_reduced_from) == (self.limit, self.reduced_from)
         assert (seen.paused_until_at, seen.pause_cause) == (self.paused_until, self.pause_cause)
+        if self.learns_cooldown:
+            self.cooldown_s = seen.cooldown_s
+            assert 0.05 <= seen.cooldown_s <= 5.0
         assert seen.cooldown_s == self.cooldown_s
+        assert seen.strikes == (self.strikes if self.now < self.strikes_until else 0)
+        assert (seen.restore_at is None) or seen.auto_reduced
         kept = seen.in_flight - self.in_flight  # the slot that started the poll that runs
         assert kept in ((0, 1) if self.polling else (0,))
         assert len(seen.evidence) <= 20
@@ -500,7 +571,11 @@ class SchedulerMachine(RuleBasedStateMachine):
 
     @invariant()
     def deadline_is_the_first_thing_due(self) -> None:
-        assert self.subject.next_deadline() == self.deadline
+        deadline = self.subject.next_deadline()
+        if self.subject.snapshot(self.now).lag_s is None:
+            assert deadline == self.deadline
+        else:  # a poll may come earlier, when an ended request will be forgotten
+            assert self.deadline is None or (deadline is not None and deadline <= self.deadline)
 
     def teardown(self) -> None:
         """At rest as many as the limit are free: all have ended once, and then that many go at once."""
@@ -525,5 +600,5 @@ class SchedulerMachine(RuleBasedStateMachine):
 
 
 def machine_of(build: Build) -> type[SchedulerMachine]:
-    """The machine for schedulers that `build(policy, stars, limit=…, cooldown_s=…)` makes."""
+    """The machine for schedulers that `build(policy, stars, …)` makes."""
     return type("Machine", (SchedulerMachine,), {"build": staticmethod(build)})

@@ -336,7 +336,7 @@ def test_failure_before_any_number_is_never_read_as_zero() -> None:
 def test_good_number_after_a_failure_clears_the_reason() -> None:
     gate = Gate()
     for reading in (GateReading(None, 1.0, "HTTP 500"), GateReading(3, 2.0, None)):
-        gate.start(0.0, None)
+        gate.start(0.0, 1.0, None)
         gate.finish(reading)
     assert gate.reading == GateReading(3, 2.0, None)
 
@@ -344,10 +344,10 @@ def test_good_number_after_a_failure_clears_the_reason() -> None:
 def test_repr_of_a_gate_says_what_it_saw() -> None:
     gate = Gate()
     assert repr(gate) == "<Gate idle nothing seen>"
-    gate.start(0.0, None)
+    gate.start(0.0, 1.0, None)
     gate.finish(GateReading(3, 2.0, None))
     assert repr(gate) == "<Gate idle saw 3>"
-    gate.start(0.0, None)
+    gate.start(0.0, 1.0, None)
     gate.finish(GateReading(None, 3.0, "HTTP 500"))
-    gate.start(0.0, None)
+    gate.start(0.0, 1.0, None)
     assert repr(gate) == "<Gate polling saw 3, then HTTP 500>"

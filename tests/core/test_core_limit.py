@@ -184,21 +184,44 @@ def test_reduction_and_evidence_of_an_earlier_process_are_still_there() -> None:
 
 
 def test_first_refusal_for_concurrency_teaches_the_limit_what_else_was_in_flight() -> None:
-    desk = Desk(limit=None, learn_limit=True)
+    desk = Desk(limit=None, learns_limit=True)
     desk.crowd("a b c d e")
     assert desk.refuse("e", "concurrency", 2.0) == [
         "e refused by the provider: concurrency",
         "limit 4 by learned",
         "paused until 2: concurrency",
     ]
-    for name in "abcd":  # the rest of the burst
-        desk.refuse(name, "concurrency", 2.0)
-    assert desk.scheduler.limit == 4
     assert desk.scheduler.notice is None
 
 
+def test_each_refusal_of_a_burst_shows_one_more_that_was_not_taken() -> None:
+    desk = Desk(limit=None, learns_limit=True)
+    desk.crowd("a b c d e f g h i j k l")
+    for name in "efghijkl":
+        desk.refuse(name, "concurrency", 1.0)
+        desk.release(name)
+    assert (desk.scheduler.limit, desk.scheduler.auto_reduced_from) == (4, None)
+
+
+def test_refused_request_that_is_still_held_does_not_count_as_taken() -> None:
+    desk = Desk(limit=None, learns_limit=True)
+    desk.crowd("a b c")
+    desk.refuse("a", "rate")
+    desk.refuse("b", "concurrency")
+    assert desk.scheduler.limit == 1
+
+
+def test_limit_that_a_person_removed_is_not_learned_again() -> None:
+    desk = Desk(limit=None, learns_limit=True)
+    desk.limit(3)
+    desk.limit(None)
+    desk.crowd("a b c")
+    desk.refuse("c", "concurrency")
+    assert desk.scheduler.limit is None
+
+
 def test_learned_limit_counts_only_the_others_when_the_slot_is_gone_already() -> None:
-    desk = Desk(limit=None, learn_limit=True)
+    desk = Desk(limit=None, learns_limit=True)
     desk.crowd("a b c")
     desk.release("c")
     desk.refuse("c", "concurrency")
@@ -206,7 +229,7 @@ def test_learned_limit_counts_only_the_others_when_the_slot_is_gone_already() ->
 
 
 def test_learned_limit_is_at_least_one() -> None:
-    desk = Desk(limit=None, learn_limit=True)
+    desk = Desk(limit=None, learns_limit=True)
     desk.ask("a")
     desk.refuse("a", "concurrency")
     assert desk.scheduler.limit == 1
@@ -214,7 +237,7 @@ def test_learned_limit_is_at_least_one() -> None:
 
 @pytest.mark.parametrize("kind", ["rate", "quota", "overload", "none"])
 def test_other_refusals_teach_no_limit(kind: str) -> None:
-    desk = Desk(limit=None, learn_limit=True)
+    desk = Desk(limit=None, learns_limit=True)
     desk.ask("a")
     desk.refuse("a", kind)
     assert desk.scheduler.limit is None
@@ -228,7 +251,7 @@ def test_without_limit_auto_nothing_is_learned() -> None:
 
 
 def test_learned_limit_is_reduced_by_the_next_burst() -> None:
-    desk = Desk(limit=None, learn_limit=True)
+    desk = Desk(limit=None, learns_limit=True)
     desk.crowd("a b c d")
     desk.refuse("d", "concurrency", 1.0)
     for name in "abcd":
@@ -240,9 +263,9 @@ def test_learned_limit_is_reduced_by_the_next_burst() -> None:
 
 
 def test_repr_of_a_limit_says_what_it_was() -> None:
-    limit = Limit(4, None, ())
+    limit = Limit(4, None, (), learns=False)
     assert repr(limit) == "<Limit 4>"
     limit.reduce(1, 1)
     assert repr(limit) == "<Limit 3 reduced from 4>"
-    limit.set(None)
+    limit.set(None, learns=False)
     assert repr(limit) == "<Limit ∞>"

@@ -1,6 +1,7 @@
 """The scheduler, used wildly beside a naive model of the contract (see machine.py)."""
 
 from collections.abc import Set as AbstractSet
+from typing import Any
 
 from hypothesis import settings
 from machine import machine_of
@@ -9,8 +10,8 @@ from proxy.core.model import Policy
 from proxy.core.scheduler import Scheduler
 
 
-def in_memory(policy: Policy, stars: AbstractSet[str], *, limit: int | None, cooldown_s: float) -> Scheduler:
-    return Scheduler("api.example.com", policy, stars, limit=limit, cooldown_s=cooldown_s)
+def in_memory(policy: Policy, stars: AbstractSet[str], **start: Any) -> Scheduler:
+    return Scheduler("api.example.com", policy, stars, **start)
 
 
 Machine = machine_of(in_memory)

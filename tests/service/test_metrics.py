@@ -38,6 +38,9 @@ def snapshot(provider_id: str, **changed: object) -> Snapshot:
         "last_rate_limit": None,
         "evidence": (),
         "gate": None,
+        "external": 1,
+        "strikes": 2,
+        "strikes_allowed": 10,
     }
     return Snapshot(provider_id=provider_id, **{**values, **changed})  # type: ignore[arg-type]
 
@@ -101,6 +104,10 @@ def test_names_and_labels_are_exactly_the_contracts() -> None:
         ("slotgate_oldest_wait_seconds", "gauge", provider),
         ("slotgate_paused", "gauge", provider),
         ("slotgate_auto_reduced", "gauge", provider),
+        ("slotgate_strikes", "gauge", provider),
+        ("slotgate_strikes_allowed", "gauge", provider),
+        ("slotgate_external_use", "gauge", provider),
+        ("slotgate_cooldown_seconds", "gauge", provider),
         ("slotgate_queue_wait_seconds", "histogram", provider),
         ("slotgate_hold_seconds", "histogram", provider),
         ("slotgate_time_to_first_byte_seconds", "histogram", provider),
@@ -121,7 +128,17 @@ def test_no_label_is_what_a_client_chose() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("limit", 4), ("in_flight", 3), ("held", 2), ("cooling", 1), ("queued", 7), ("oldest_wait_seconds", 1.5)],
+    [
+        ("limit", 4),
+        ("in_flight", 3),
+        ("held", 2),
+        ("cooling", 1),
+        ("queued", 7),
+        ("oldest_wait_seconds", 1.5),
+        ("strikes", 2),
+        ("strikes_allowed", 10),
+        ("external_use", 1),
+    ],
 )
 def test_gauges_are_the_snapshots_at_the_scrape(name: str, value: float) -> None:
     present = [snapshot("p", oldest_wait_s=1.5)]

@@ -121,7 +121,7 @@ def snapshot(**changes: object) -> Snapshot:
         "held": 1,
         "cooling": 0,
         "queued": 0,
-        "paused_until_at": None,
+        "paused_until_at": 2.0,
         "pause_cause": "rate",
         "cooldown_s": 0.5,
         "auto_reduced_from": 4,
@@ -134,10 +134,14 @@ def snapshot(**changes: object) -> Snapshot:
     return Snapshot(**{**values, **changes})  # type: ignore[arg-type]
 
 
+def since_now(at: float) -> int:
+    return NOW_MS + round(at * 1000)
+
+
 def test_what_is_kept_starts_the_next_process_as_it_was():
     file = the_file(4)
     by = Standing(limit_by="auto", file_limit=4, cooldown_by="api", file_cooldown_s=0.35)
-    begin = standing.start(file, standing.record(snapshot(), by, NOW_MS + 2000), NOW_MS)
+    begin = standing.start(file, standing.record(snapshot(), by, since_now), NOW_MS)
     assert (begin.limit, begin.auto_reduced_from, begin.evidence) == (3, 4, SEEN)
     assert (begin.cooldown_s, begin.pause_left_s, begin.pause_cause) == (0.5, 2.0, "rate")
     assert begin.standing == by
@@ -145,15 +149,16 @@ def test_what_is_kept_starts_the_next_process_as_it_was():
 
 def test_evidence_is_kept_only_of_an_auto_reduce():
     by = Standing(limit_by="api", file_limit=4)
-    assert standing.record(snapshot(auto_reduced_from=None), by, None).evidence == ()
+    assert standing.record(snapshot(auto_reduced_from=None), by, since_now).evidence == ()
 
 
 def test_policy_is_the_configuration_of_the_scheduler():
     usage = Usage(url="http://a/v1/usage", field="n", interval_s=3.0)
     provider = Provider(
         provider_id="p",
-        learn_limit=True,
         auto_reduce=False,
+        auto_restore_s=60.0,
+        strikes=10,
         pause=Pause(default_s=1.0, min_s=2.0, max_s=3.0),
         slot_timeout_s=None,
         max_hold_s=9.0,
@@ -161,8 +166,41 @@ def test_policy_is_the_configuration_of_the_scheduler():
         usage=usage,
     )
     policy = standing.policy(provider, max_waiting=7, max_wait_s=8.0)
-    assert (policy.learn_limit, policy.auto_reduce, policy.absorb) == (True, False, 2)
+    assert (policy.auto_reduce, policy.auto_restore_s, policy.strikes, policy.absorb) == (False, 60.0, 10, 2)
     assert (policy.pause.default_s, policy.pause.min_s, policy.pause.max_s) == (1.0, 2.0, 3.0)
     assert (policy.slot_timeout_s, policy.max_hold_s) == (None, 9.0)
     assert (policy.max_waiting, policy.max_wait_s, policy.gate_interval_s) == (7, 8.0, 3.0)
     assert standing.policy(Provider(provider_id="p"), max_waiting=7, max_wait_s=8.0).gate_interval_s is None
+
+
+def test_strikes_of_the_day_and_the_time_to_a_restore_go_on():
+    seen = snapshot(strikes=3, strikes_until_at=60.0, restore_after_s=120.0)
+    by = Standing(limit_by="auto", file_limit=4, file_cooldown_s=0.35)
+    begin = standing.start(the_file(4), standing.record(seen, by, since_now), NOW_MS)
+    assert (begin.strikes, begin.strikes_left_s, begin.restore_after_s) == (3, 60.0, 120.0)
+
+
+@pytest.mark.parametrize("ends_ms", [0, -1, 86_400_001])
+def test_strikes_of_another_day_or_of_a_wrong_clock_are_not_counted(ends_ms):
+    record = saved(4, "file", strikes=9, strikes_until_ms=NOW_MS + ends_ms)
+    assert standing.start(the_file(4), record, NOW_MS).strikes == 0
+
+
+def test_time_to_a_restore_is_as_configured_where_the_file_set_another_limit():
+    record = saved(4, "auto", file_limit=4, restore_after_s=120.0)
+    assert standing.start(the_file(9), record, NOW_MS).restore_after_s is None
+
+
+@pytest.mark.parametrize(("by", "learns"), [("file", True), ("auto", True), ("api", False)])
+def test_what_is_auto_is_learned_until_a_person_sets_it(by, learns):
+    file = Provider(provider_id="p", learn_limit=True, learn_cooldown=True)
+    record = saved(4, by, file_limit=standing.AUTO, cooldown_s=1.5, cooldown_by=by, file_cooldown_s=standing.AUTO_S)
+    begin = standing.start(file, record, NOW_MS)
+    assert (begin.learns_limit, begin.learns_cooldown) == (learns, learns)
+    assert begin.cooldown_s == (0.35 if by == "file" else 1.5)
+
+
+def test_file_that_says_auto_now_beats_the_same_number_of_before():
+    record = saved(4, "file", cooldown_s=0.6, cooldown_by="api", file_cooldown_s=0.35)
+    begin = standing.start(Provider(provider_id="p", learn_cooldown=True), record, NOW_MS)
+    assert (begin.cooldown_s, begin.learns_cooldown) == (0.35, True)

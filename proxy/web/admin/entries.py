@@ -35,7 +35,27 @@ def provider(admission: Admission, clock: Clock) -> Entry:
     if snapshot.auto_reduced:
         evidence = [{**_rate_limit(seen), "inFlight": seen.in_flight} for seen in snapshot.evidence]
         entry |= {"autoReducedFrom": snapshot.auto_reduced_from, "notice": snapshot.notice, "evidence": evidence}
-    return entry
+    return entry | _learned(snapshot, clock)
+
+
+def _learned(snapshot: Snapshot, clock: Clock) -> Entry:
+    """What is known of the provider beyond its limit, as far as anything is."""
+    known: Entry = {}
+    if snapshot.learns_limit:
+        known["limitAuto"] = True
+    if snapshot.learns_cooldown:
+        known["cooldownAuto"] = True
+    if snapshot.lag_s is not None:
+        known["lagMs"] = _ms(snapshot.lag_s)
+    if snapshot.external is not None:
+        known["externalUse"] = snapshot.external
+    if snapshot.strikes or snapshot.strikes_allowed is not None:
+        known["strikes"] = {"today": snapshot.strikes, "allowed": snapshot.strikes_allowed}
+    if snapshot.restore_at is not None and snapshot.restore_after_s is not None:
+        known |= {"restoreAt": clock.to_wall_ms(snapshot.restore_at), "restoreAfterMs": _ms(snapshot.restore_after_s)}
+    if snapshot.quota is not None:
+        known["quota"] = _rate_limit(snapshot.quota)
+    return known
 
 
 def slots(admission: Admission, runtime: Runtime) -> Entry:

@@ -68,6 +68,17 @@ SCHEMAS: dict[str, Schema] = {
         autoReducedFrom=COUNT,
         notice=TEXT,
         evidence={"type": "array", "items": record({**_RATE_LIMIT, "inFlight": COUNT})},
+        limitAuto={"const": True, "description": "the limit is learned from refusals"},
+        cooldownAuto={"const": True, "description": "the cooldown is learned"},
+        lagMs={**COUNT, "description": "how long the provider counts a request that has ended, as learned"},
+        externalUse={**COUNT, "description": "what others use of the same account, by the last polls"},
+        strikes={
+            **record({"today": COUNT, "allowed": MAYBE_COUNT}),
+            "description": "refusals for concurrency on this day (UTC), and how many the provider bears",
+        },
+        restoreAt={**TIME, "description": "when auto_restore takes its next step"},
+        restoreAfterMs=COUNT,
+        quota={**record(_RATE_LIMIT), "description": "the quota is used up; gone once an answer shows otherwise"},
         persisted=PERSISTED,
     ),
     "Slot": record(

@@ -56,6 +56,17 @@ function show() {
   }
 }
 
+function notes(p) {
+  const words = [];
+  if (p.notice) words.push(p.notice);
+  if (p.restoreAt) words.push(`One step up in ${seconds(p.restoreAt - (Date.now() - skew))}.`);
+  if (p.quota) words.push("The quota is used up.");
+  if (p.strikes) words.push(`Strikes today: ${p.strikes.today}${p.strikes.allowed === null ? "" : ` of ${p.strikes.allowed}`}.`);
+  if (p.externalUse) words.push(`Others use ${p.externalUse} of this account.`);
+  if (p.cooldownAuto) words.push(`Learned cooldown: ${p.cooldownMs} ms.`);
+  return words.join(" ");
+}
+
 function add(id) {
   const line = find("tbody").insertRow();
   const cells = Array.from({ length: 7 }, () => line.insertCell());
@@ -67,12 +78,12 @@ function add(id) {
   return (p) => {
     const texts = [
       id,
-      p.limit ?? "unlimited",
+      (p.limit ?? "unlimited") + (p.limitAuto ? " (auto)" : ""),
       p.inFlight,
       p.queued,
       p.oldestWaitMs === null ? "" : seconds(p.oldestWaitMs),
       p.paused ? `${seconds(p.pausedUntil - (Date.now() - skew))} (${p.pauseCause})` : "",
-      p.notice ?? "",
+      notes(p),
     ];
     texts.forEach((text, at) => { cells[at].textContent = text; });
     button.hidden = !p.autoReduced;

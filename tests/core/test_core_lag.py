@@ -1,0 +1,241 @@
+# How long a provider goes on counting what has ended, learned from its polls (cooldown: auto).
+
+import random
+
+import pytest
+from desk import Desk
+
+from proxy.core.lag import LAG_MAX_S, LAG_MIN_S, Lag
+
+
+def polls_of(lag: Lag, *, ended: list[float], at: list[float], needs_s: float) -> None:
+    """`ended` requests are counted for `needs_s`; polls look at these moments."""
+    moments = sorted([(when, "end") for when in ended] + [(when, "poll") for when in at])
+    for now, what in moments:
+        if what == "end":
+            lag.ended(now)
+        else:
+            lag.polled(sum(when <= now < when + needs_s for when in ended), now)
+
+
+def test_nothing_is_learned_from_a_provider_that_forgets_in_time() -> None:
+    lag = Lag(0.35)
+    polls_of(lag, ended=[0.0], at=[0.4], needs_s=0.1)
+    assert not lag.learned
+    assert lag.still_counted(0.0) == 0
+    assert lag.next_forgotten_at(0.0) is None
+
+
+def test_request_that_is_counted_longer_than_thought_raises_the_estimate_a_step() -> None:
+    lag = Lag(0.35)
+    polls_of(lag, ended=[0.0], at=[0.36, 1.36], needs_s=0.7)
+    assert lag.learned
+    assert lag.estimate_s == pytest.approx(0.35 * 1.15)
+
+
+def test_estimate_never_steps_beyond_what_was_seen() -> None:
+    lag = Lag(0.35)
+    polls_of(lag, ended=[0.0], at=[0.36, 0.37], needs_s=0.365)
+    assert lag.estimate_s == pytest.approx(0.37)
+
+
+def test_request_forgotten_within_the_estimate_lowers_it_a_little() -> None:
+    lag = Lag(1.0)
+    polls_of(lag, ended=[0.0], at=[0.5], needs_s=0.1)
+    assert lag.estimate_s == pytest.approx(0.99)
+
+
+def test_poll_that_comes_much_later_says_nothing() -> None:
+    lag = Lag(0.35)
+    polls_of(lag, ended=[0.0], at=[60.0], needs_s=0.1)
+    assert lag.estimate_s == 0.35
+
+
+def test_latest_ends_are_those_that_are_still_counted() -> None:
+    lag = Lag(0.35)
+    polls_of(lag, ended=[0.0, 0.5, 1.0], at=[1.1], needs_s=0.7)  # the first is forgotten, two are not
+    polls_of(lag, ended=[], at=[2.0], needs_s=0.7)
+    assert lag.learned
+
+
+def test_what_is_counted_for_longer_than_the_bound_was_somebody_elses() -> None:
+    lag = Lag(0.35)
+    polls_of(lag, ended=[0.0], at=[1.0, 3.0, 5.0, 5.5, 6.0], needs_s=100.0)
+    polls_of(lag, ended=[], at=[7.0], needs_s=0.0)
+    assert not lag.learned
+
+
+def test_count_of_what_is_not_forgotten_follows_the_estimate() -> None:
+    lag = Lag(0.5)
+    assert lag.raise_()
+    for at in (0.0, 0.4, 0.8):
+        lag.ended(at)
+    assert [lag.still_counted(now) for now in (0.9, 1.0, 1.5, 1.8)] == [3, 2, 1, 0]
+    assert lag.next_forgotten_at(0.9) == 1.0
+    assert lag.next_forgotten_at(1.8) is None
+
+
+def test_estimate_stays_within_its_bounds() -> None:
+    assert (Lag(0.0).estimate_s, Lag(600.0).estimate_s) == (LAG_MIN_S, LAG_MAX_S)
+    lag = Lag(4.0)
+    assert (lag.raise_(), lag.estimate_s, lag.raise_()) == (True, LAG_MAX_S, False)
+
+
+def test_estimate_settles_at_a_high_quantile_of_what_the_provider_needs() -> None:
+    chance = random.Random(7)
+    lag, now, seen = Lag(0.35), 0.0, []
+    for turn in range(3000):
+        needs_s = chance.uniform(0.6, 0.9)
+        lag.ended(now)
+        for poll_at in (now + lag.estimate_s, now + lag.estimate_s + 1.0):  # at the rest's end, and an interval later
+            lag.polled(int(poll_at < now + needs_s), poll_at)
+        now += 10.0
+        if turn > 500:
+            seen.append(lag.estimate_s)
+    assert 0.84 < sum(seen) / len(seen) < 0.93
+
+
+# --- in the queue ---
+
+
+def gated(limit: int = 2, *, cooldown_s: float = 0.35, learns: bool = True) -> Desk:
+    return Desk(limit, cooldown_s=cooldown_s, learns_cooldown=learns, gate_interval_s=1.0)
+
+
+def test_learned_cooldown_is_what_slots_rest_for() -> None:
+    desk = gated(1)
+    desk.crowd("a b")
+    desk.release("a")
+    assert desk.at(0.36) == ["poll for b"]
+    desk.polled(1)
+    assert desk.at(1.36) == ["poll for b"]
+    assert desk.polled(0) == ["cooldown 0.4025 by learned", "b granted"]
+    assert desk.scheduler.snapshot(1.4).lag_s == pytest.approx(0.4025)
+
+
+def test_small_moves_of_a_learned_cooldown_are_not_told() -> None:
+    desk = gated(1, cooldown_s=1.0)
+    desk.crowd("a b")
+    desk.release("a")
+    desk.at(1.0)
+    assert desk.polled(0) == ["b granted"]
+    assert desk.scheduler.cooldown_s == pytest.approx(0.99)
+
+
+def test_cooldown_set_by_hand_is_not_learned() -> None:
+    desk = gated(1)
+    desk.cooldown(0.5)
+    desk.crowd("a b")
+    desk.release("a")
+    desk.at(0.51)
+    desk.polled(1)
+    desk.at(1.51)
+    assert desk.polled(0) == ["b granted"]
+    assert desk.scheduler.cooldown_s == 0.5
+
+
+def test_fixed_cooldown_stays_but_the_lag_is_known_and_the_next_poll_comes_when_it_is_over() -> None:
+    desk = gated(1, learns=False)
+    desk.crowd("a b c")
+    desk.release("a")
+    desk.at(0.36)
+    desk.polled(1)
+    desk.at(1.36)
+    assert desk.polled(0) == ["b granted"]
+    assert desk.scheduler.cooldown_s == 0.35
+    desk.now = 10.0
+    desk.release("b")
+    assert desk.at(10.36) == ["poll for c"]
+    desk.polled(1)
+    assert desk.deadline == pytest.approx(10.4025)
+
+
+def test_newcomer_does_not_take_a_place_that_the_provider_still_counts() -> None:
+    desk = gated(1, learns=False)
+    desk.crowd("a b")
+    desk.release("a")
+    desk.at(0.36)
+    desk.polled(1)
+    desk.at(1.36)
+    desk.polled(0)
+    desk.now = 10.0
+    desk.release("b")
+    desk.at(10.36)
+    assert desk.ask("c") == ["c queued", "poll for c"]
+    assert desk.polled(0) == ["c granted"]
+
+
+def test_refused_request_leaves_nothing_that_is_counted() -> None:
+    desk = gated(1, learns=False)
+    desk.crowd("a b")
+    desk.refuse("a", "quota")
+    desk.release("a")
+    desk.at(0.36)
+    desk.polled(1)
+    desk.at(1.36)
+    desk.polled(0)
+    assert desk.scheduler.snapshot(2.0).lag_s is None
+
+
+# --- a refusal right after a slot was used again ---
+
+
+def recycled(*, learns: bool = True) -> Desk:
+    desk = Desk(2, cooldown_s=0.5, learns_cooldown=learns)
+    desk.crowd("a b c")
+    desk.release("a")
+    assert desk.at(0.5) == ["c granted"]
+    return desk
+
+
+def test_refusal_right_after_a_reuse_makes_slots_rest_longer_and_lowers_nothing() -> None:
+    desk = recycled()
+    assert desk.refuse("c", "concurrency", 1.0) == [
+        "c refused by the provider: concurrency",
+        "cooldown 1 by learned",
+        "paused until 1.5: concurrency",
+    ]
+    assert (desk.scheduler.limit, desk.scheduler.auto_reduced_from) == (2, None)
+
+
+def test_rest_of_the_burst_lowers_nothing_either() -> None:
+    desk = recycled()
+    desk.refuse("c", "concurrency", 1.0)
+    desk.refuse("b", "concurrency", 1.0)
+    assert desk.scheduler.limit == 2
+
+
+def test_next_refusal_is_the_limits() -> None:
+    desk = recycled()
+    desk.refuse("c", "concurrency", 1.0)
+    desk.release("c")
+    desk.crowd("d e")
+    desk.at(1.5)
+    desk.answer("d")
+    desk.release("b")
+    desk.at(2.5)
+    desk.refuse("e", "concurrency", 1.0)
+    assert (desk.scheduler.limit, desk.scheduler.auto_reduced_from) == (1, 2)
+
+
+@pytest.mark.parametrize(("kind", "learns"), [("rate", True), ("concurrency", False)])
+def test_other_refusals_and_fixed_cooldowns_lower_the_limit_at_once(kind: str, learns: bool) -> None:
+    desk = recycled(learns=learns)
+    desk.refuse("c", kind, 1.0)
+    assert (desk.scheduler.limit, desk.scheduler.cooldown_s) == (1, 0.5)
+
+
+def test_refusal_long_after_the_reuse_is_the_limits() -> None:
+    desk = recycled()
+    desk.now = 2.6
+    desk.refuse("c", "concurrency", 1.0)
+    assert desk.scheduler.limit == 1
+
+
+def test_refusal_below_full_load_is_the_limits() -> None:
+    desk = Desk(3, cooldown_s=0.5, learns_cooldown=True)
+    desk.crowd("a b")
+    desk.release("a")
+    desk.at(0.5)
+    desk.refuse("b", "concurrency", 1.0)
+    assert desk.scheduler.limit == 2
