@@ -25,6 +25,7 @@ _ERRORS_LIMIT = 16  # errors inside one 2xx; a stream ends with its first
 _TEXT_LIMIT = 4096  # characters of one field that are worth searching
 
 _EVENT_STREAM_EXCEPTION = re.compile(rb":exception-type\x07\x00.([A-Za-z]+)", re.DOTALL)  # Bedrock's binary frames
+_EXCEPTION_MESSAGE = re.compile(rb'"message":\s*"([^"]*)')
 _ZAI_PREFIX = re.compile(r"\[([0-9]{4})\]")  # Z.ai in Anthropic's dialect: "[1308][Usage limit reached …][stamp]"
 
 
@@ -35,17 +36,24 @@ def error_fields(body: bytes) -> Fields:
     for document in documents:
         for each in document if isinstance(document, list) else [document]:
             _gather(each, said, _DEPTH)
-    if not documents and not body.lstrip().startswith((b"<", b"{", b"[")):  # plain text; a web page proves nothing
-        _note(said, "message", body.decode("utf-8", "replace"))
+    text = body.decode("utf-8-sig", "replace").strip()
+    if not documents and text.startswith("<"):  # what stands on a web page proves nothing
+        _note(said, "page", "")
+    elif not documents and not text.startswith(("{", "[")):
+        _note(said, "message", text)
     return said
 
 
 def errors_in_success(body: bytes) -> Iterator[Fields]:
     """Each error that a 2xx carries: a whole JSON body, a later element of an array, a frame of a stream."""
     if exception := _EVENT_STREAM_EXCEPTION.search(body):
-        yield {"code": [code(exception[1].decode("ascii"))]}
-    for error in islice(_errors(body), _ERRORS_LIMIT):
         said: Fields = {}
+        _note(said, "type", exception[1].decode("ascii"))
+        if message := _EXCEPTION_MESSAGE.search(body, exception.end()):
+            _note(said, "message", message[1].decode("utf-8", "replace"))
+        yield said
+    for error in islice(_errors(body), _ERRORS_LIMIT):
+        said = {}
         _gather(error, said, _DEPTH)
         yield said
 
@@ -56,7 +64,9 @@ def _documents(body: bytes) -> Iterator[Any]:
     if not text.startswith((":", "data:", "event:", "id:", "retry:")):
         whole = _json(text)
         lines = text.split("\n") if whole is None else ()
-        yield from (value for value in (whole, *map(_json, lines)) if value is not None)
+        # A document on several lines that was cut short has lines that look whole, and mean nothing by themselves.
+        ndjson = lines if lines and _json(lines[0]) is not None else ()
+        yield from (value for value in (whole, *map(_json, ndjson)) if value is not None)
         return
     for event in re.sub(r"\r\n?", "\n", text).split("\n\n"):
         lines = event.split("\n")

@@ -6,6 +6,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
+from urllib.parse import parse_qsl
 
 from proxy.ratelimits import grammar
 
@@ -15,14 +16,16 @@ Values = Mapping[str, Sequence[str]]  # lower-case name -> its values, one or mo
 _FAMILIES = tuple(
     re.compile(family)
     for family in (
-        r"anthropic-(?:ratelimit|priority)-(?P<name>.+)-(?P<what>remaining|status|reset)",
+        # Not unified-overage: "rejected" there says only that nothing may be bought on top of the plan.
+        r"anthropic-(?:ratelimit|priority)-(?P<name>(?!unified-overage).+)-(?P<what>remaining|status|reset)",
         r"x-rate-?limit-(?P<what>remaining|reset)(?:-(?P<name>.+))?",  # OpenAI, Groq, Cerebras, Venice, Together
         r"x-rate-?limit-(?P<name>.+)-(?P<what>remaining|reset)",
         r"(?P<name>)ratelimit-(?P<what>remaining|reset)",  # IETF drafts up to 06
         r"x-(?P<name>codex-.+)-(?P<what>used-percent|reset-after-seconds|reset-at)",  # ChatGPT's backend
+        r"x-(?P<name>concurren[a-z]*-(?!active)[a-z]+)(?:-(?P<what>active))?",  # what may run at once, and what does
     )
 )
-_NOTHING = re.compile(r"0+(?:\.0+)?s?")
+_NOTHING = re.compile(r"0+(?:\.0+)?")
 
 # IETF drafts from 07 on: `"api";r=0;t=55` with its policy beside it, or `limit=100, remaining=0, reset=30`.
 _LISTS = {"ratelimit": "ratelimit-policy", "x-ratelimit": "x-ratelimit-policy"}
@@ -30,6 +33,9 @@ _ITEM = re.compile(r'(?:[^,"]|"[^"]*")+')
 _PARAMETER = re.compile(r';\s*([a-z]+)\s*=\s*"?([^";,]*)')
 _PAIR = re.compile(r"\s*(limit|remaining|reset)\s*=\s*([0-9.]+)")
 _LIST_LIMIT = 2048  # characters of such a list worth reading
+_DAY_S = 86_400
+
+_USAGE = "x-usage-ratelimit-"  # GitHub Copilot's windows, as a query: rem=35.3&rst=2026-10-08T15%3A00%3A00Z
 
 
 class Bucket(NamedTuple):
@@ -46,7 +52,7 @@ class Bucket(NamedTuple):
 
 def exhausted(values: Values, at: grammar.Clock) -> list[Bucket]:
     """The buckets of these headers of which nothing is left."""
-    return [*_families(values, at), *_lists(values, at)]
+    return [*_families(values, at), *_lists(values, at), *_queries(values, at)]
 
 
 def longest_ms(buckets: Sequence[Bucket]) -> int | None:
@@ -59,7 +65,7 @@ def _families(values: Values, at: grammar.Clock) -> Iterator[Bucket]:
     for header, (value, *_) in values.items():
         if found := next((hit for family in _FAMILIES if (hit := family.fullmatch(header))), None):
             name = "requests" if header.startswith("ratelimit-") else found["name"] or ""
-            told.setdefault(name, {})[found["what"]] = value.strip()
+            told.setdefault(name, {})[found["what"] or "most"] = value.strip()
     for name, facts in told.items():
         if _used_up(facts):
             reset = facts.get("reset") or facts.get("reset-after-seconds") or facts.get("reset-at") or ""
@@ -67,28 +73,41 @@ def _families(values: Values, at: grammar.Clock) -> Iterator[Bucket]:
 
 
 def _used_up(facts: Mapping[str, str]) -> bool:
-    percent = grammar.number(facts.get("used-percent", ""))
+    percent, active, most = (grammar.number(facts.get(what, "")) for what in ("used-percent", "active", "most"))
     return (
         _NOTHING.fullmatch(facts.get("remaining", "")) is not None
         or facts.get("status", "").lower() == "rejected"  # Anthropic's subscriptions
         or (percent is not None and percent >= 100)
+        or (active is not None and most is not None and active >= most)
     )
 
 
 def _lists(values: Values, at: grammar.Clock) -> Iterator[Bucket]:
     for header, policy_header in _LISTS.items():
-        units = {name: facts.get("qu", "") for name, facts in _items(values.get(policy_header, ()))}
+        policies = dict(_items(values.get(policy_header, ())))
         for name, facts in _items(values.get(header, ())):
             if _NOTHING.fullmatch(facts.get("r", "")):
-                unit = facts.get("qu") or units.get(name) or "requests"  # the drafts' default
-                yield Bucket(f"{name} {unit}", _reset_ms(facts.get("t", ""), at))
+                facts = policies.get(name, {}) | facts
+                unit = facts.get("qu") or "requests"  # the drafts' default
+                window_s = grammar.number(facts.get("w", "")) or 0
+                yield Bucket(f"{name} {unit}{' day' * (window_s >= _DAY_S)}", _reset_ms(facts.get("t", ""), at))
         pairs = dict(_PAIR.findall(",".join(values.get(header, ()))[:_LIST_LIMIT]))
         if _NOTHING.fullmatch(pairs.get("remaining", "")):
             yield Bucket("requests", _reset_ms(pairs.get("reset", ""), at))
 
 
+def _queries(values: Values, at: grammar.Clock) -> Iterator[Bucket]:
+    for header, (value, *_) in values.items():
+        facts = dict(parse_qsl(value)) if header.startswith(_USAGE) else {}
+        if _NOTHING.fullmatch(facts.get("rem", "")):
+            yield Bucket(header.removeprefix("x-"), _reset_ms(facts.get("rst", ""), at))
+
+
 def _items(lines: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
-    for item in _ITEM.findall(",".join(lines)[:_LIST_LIMIT].lower()):
+    listed = ",".join(lines)[:_LIST_LIMIT].lower()
+    for item in (
+        _ITEM.findall(listed) if listed.count('"') % 2 == 0 else ()
+    ):  # RFC 9651 4.2: what does not parse is ignored
         yield item.partition(";")[0].strip(' "'), dict(_PARAMETER.findall(item))
 
 

@@ -59,7 +59,7 @@ def exhausted_ms(headers: Headers, *, now: float) -> int | None:
         return None  # nearly every answer of a day ends here
     values = _by_name(headers)
     spent = buckets.exhausted(values, _clock(values, now))
-    return buckets.longest_ms([bucket for bucket in spent if bucket.counts_requests])
+    return buckets.longest_ms([bucket for bucket in spent if bucket.counts_requests]) or None
 
 
 def _by_name(headers: Headers) -> dict[str, list[str]]:

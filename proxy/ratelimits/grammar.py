@@ -39,12 +39,12 @@ _ISO = re.compile(rf"{_ISO_DAY}[Tt ]{_CLOCK} ?{_ZONE}")
 
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_DAY3 = f"(?P<day>{'|'.join(day[:3] for day in _DAYS)})"
+_DAY3 = f"(?:{'|'.join(day[:3] for day in _DAYS)})"
 _MONTH = f"(?P<mon>{'|'.join(_MONTHS)})"
 _TIME = r"(?P<h>[0-9]{2}):(?P<mi>[0-9]{2}):(?P<s>[0-9]{2})"
 _HTTP_DATES = (  # RFC 9110 5.6.7: the preferred form, then the two that must still be read
     re.compile(rf"{_DAY3}, (?P<d>[0-9]{{2}}) {_MONTH} (?P<y>[0-9]{{4}}) {_TIME} GMT"),
-    re.compile(rf"(?P<day>{'|'.join(_DAYS)}), (?P<d>[0-9]{{2}})-{_MONTH}-(?P<y>[0-9]{{2}}) {_TIME} GMT"),
+    re.compile(rf"(?:{'|'.join(_DAYS)}), (?P<d>[0-9]{{2}})-{_MONTH}-(?P<y>[0-9]{{2}}) {_TIME} GMT"),
     re.compile(rf"{_DAY3} {_MONTH} (?P<d>[0-9]{{2}}| [0-9]) {_TIME} (?P<y>[0-9]{{4}})"),
 )
 
@@ -160,9 +160,7 @@ def _http_date(text: str, now: Decimal) -> Decimal | None:
         latest = datetime.fromtimestamp(int(now), UTC).year + 50
         year = latest - (latest - year) % 100
     moment = _moment(year, _MONTHS.index(found["mon"]) + 1, found["d"], found["h"], found["mi"], found["s"])
-    if moment is None or not _DAYS[moment.weekday()].startswith(found["day"]):
-        return None
-    return _epoch(moment)
+    return None if moment is None else _epoch(moment)  # a wrong weekday is only that: no client checks it
 
 
 def _moment(year: int | str, month: int | str, day: str, hour: str, minute: str, second: str) -> datetime | None:

@@ -7,15 +7,23 @@
 
 from proxy.ratelimits.rule import CONCURRENCY, NONE, OVERLOAD, QUOTA, RATE, codes, words
 
+# The statuses that are about limits by themselves, and an error inside a success: where a loose word is enough.
+_LIMITING = (200, 402, 429, 498, 503, 529)
+
 # What only one server writes, and where its meaning contradicts the words in it.
-_SIGNATURES = (
-    words(RATE, r"allocated quota exceeded"),  # DashScope: a token allocation per minute
-    words(CONCURRENCY, r"^overloaded$", 429, fields="error_type"),  # TGI, TEI: max_concurrent_requests reached
+SIGNATURES = (
+    words(
+        QUOTA, r"(?:free|hour|day|week|month) (?:allocated )?quota (?:has been )?(?:exceeded|exhausted)"
+    ),  # DashScope's coding plan
+    words(CONCURRENCY, r"concurrency allocated quota exceeded"),
+    words(RATE, r"allocated quota exceeded|current quota\b.*\b(?:aliyun|alibabacloud)\.com"),  # DashScope: of a minute
+    words(CONCURRENCY, r"^overloaded$", 200, 429, fields="error_type"),  # TGI, TEI: max_concurrent_requests reached
     words(NONE, r"blocked input or output", 498),  # Cohere
-    words(OVERLOAD, r"^resource exhausted, please try again later"),  # Vertex: the shared pool
+    words(OVERLOAD, r"resource exhausted[,.] please try again later"),  # Vertex: the shared pool
+    words(RATE, r"usage limits\b.{0,60}contact fireworks", 429),  # its quotas are 402 and 412
     words(CONCURRENCY, r"engine protocol startup was aborted", 400),  # LM Studio: two models contend
-    words(NONE, r"^request too large", 429),  # OpenAI, of one request above the whole allowance: it can never succeed
-    codes(QUOTA, "FreeUsageLimitError", 400, 401, 403, 429),  # OpenCode Zen
+    words(NONE, r"\brequest too large", 200, 429),  # OpenAI, of one above the whole allowance: it can never succeed
+    codes(QUOTA, "FreeUsageLimitError GoUsageLimitError", 200, 400, 401, 403, 429),  # OpenCode Zen
 )
 
 _EXACT = (
@@ -29,12 +37,12 @@ _EXACT = (
     codes(QUOTA, "billing_error enforced_spend_limit_reached"),
     codes(OVERLOAD, "overloaded_error"),
     # Umans
-    codes(QUOTA, "account_suspended cap_abuse cap_suspended"),
+    words(QUOTA, r"account_suspended|cap_abuse|cap_suspended", fields="text code"),
     # Z.ai
-    codes(CONCURRENCY, "1302"),
-    codes(RATE, "1303"),
-    codes(OVERLOAD, "1305"),
-    codes(QUOTA, "1113 1308 1309 1310 1313 1314 1316 1317 1318 1319 1320 1321"),
+    codes(CONCURRENCY, "1302", *_LIMITING),
+    codes(RATE, "1303", *_LIMITING),
+    codes(OVERLOAD, "1305", *_LIMITING),
+    codes(QUOTA, "1112 1113 1121 1304 1308 1309 1310 1313 1314 1316 1317 1318 1319 1320 1321", *_LIMITING),
     # Moonshot, Kimi
     codes(QUOTA, "exceeded_current_quota_error"),
     codes(OVERLOAD, "engine_overloaded_error"),
@@ -44,7 +52,7 @@ _EXACT = (
     codes(OVERLOAD, "upstream_provider_shared_pool provider_overloaded"),
     codes(QUOTA, "openrouter_free_tier_daily openrouter_credits openrouter_key_limit key_limit"),
     # Google: Code Assist's reasons
-    codes(QUOTA, "QUOTA_EXHAUSTED"),
+    codes(QUOTA, "QUOTA_EXHAUSTED INSUFFICIENT_G1_CREDITS_BALANCE"),
     codes(OVERLOAD, "MODEL_CAPACITY_EXHAUSTED"),
     # Bedrock
     codes(QUOTA, "ServiceQuotaExceededException"),
@@ -52,14 +60,14 @@ _EXACT = (
     # DashScope
     codes(CONCURRENCY, "Throttling.Concurrency"),
     codes(RATE, "Throttling.RateQuota Throttling.AllocationQuota Throttling.BurstRate limit_requests"),
-    codes(QUOTA, "Arrearage PrepaidBillOverdue PostpaidBillOverdue"),
+    codes(QUOTA, "Arrearage PrepaidBillOverdue PostpaidBillOverdue AllocationQuota.FreeTierOnly"),
     # Groq, Cerebras, GitHub Copilot, ElevenLabs, LiteLLM
     codes(OVERLOAD, "capacity_exceeded queue_exceeded model_overloaded system_busy"),
     codes(CONCURRENCY, "max_parallel_requests too_many_concurrent_requests"),
     codes(QUOTA, "user_weekly_rate_limited budget_exceeded"),
     # Cloudflare Workers AI
-    codes(QUOTA, "3036"),
-    codes(OVERLOAD, "3040"),
+    codes(QUOTA, "3036", *_LIMITING),
+    codes(OVERLOAD, "3040", *_LIMITING),
     # MiniMax: base_resp inside a 200
     words(RATE, r"^(?:1002|1039|2045)$", fields="status_code"),
     words(QUOTA, r"^(?:1008|2056)$", fields="status_code"),
@@ -68,33 +76,40 @@ _EXACT = (
 
 # What a part of an answer means that exists for machines.
 _STRUCTURED = (
-    words(QUOTA, r"perday", fields="quotaid"),  # Google: also beside a retryDelay of seconds
-    words(RATE, r"perminute", fields="quotaid"),
+    words(QUOTA, r"perday", fields="quotaid quota_limit"),  # Google: also beside a retryDelay of seconds
+    words(RATE, r"perminute", fields="quotaid quota_limit"),
     words(CONCURRENCY, r"^max_parallel_requests$", fields="header.rate_limit_type"),  # LiteLLM v3
     words(RATE, r"^(?:requests|tokens)$", fields="header.rate_limit_type"),
     words(RATE, r"[tr]p[sm]\b", fields="header.x-ratelimit-exceeded"),  # GitHub Copilot
-    words(QUOTA, r"hour|day|week|month", fields="header.x-ratelimit-exceeded"),
+    words(QUOTA, r"hour|day|week|month|\b[0-9]+[hdw]\b", fields="header.x-ratelimit-exceeded"),
+    codes(QUOTA, "user_global_rate_limited"),
+    words(RATE, "", 429, fields="page"),  # a CDN's or proxy's own page: an edge rule, whatever the host's own 429s mean
     words(CONCURRENCY, r"concurren", fields="bucket"),  # IETF: qu="concurrent-requests"
-    words(QUOTA, r"^unified|^codex|\b(?:day|week|month)$", fields="bucket"),  # Anthropic's and ChatGPT's windows
+    words(QUOTA, r"^unified|^codex|^usage|\b(?:day|daily|week|weekly|month|monthly)\b", fields="bucket"),
 )
 
 _WORDS = (
     # Not the bare word "parallel": LiteLLM v1 says it of every limit, and counts max_parallel_requests: 1 beside it.
     words(CONCURRENCY, r"concurren|simultaneous|并发|in[ _-]flight|max_parallel_requests(?!:)", fields="text code"),
+    words(CONCURRENCY, r"too many pending requests"),  # sub2api: the user's own queue
     words(OVERLOAD, r"not your usage limit"),  # Anthropic
+    # Anthropic, OpenCode, Ollama Cloud, Chutes, GitHub Copilot, OpenRouter, xAI
+    words(QUOTA, r"usage.(?:limit|cap\b)|session limit|key limit exceeded|out of extra usage|extra usage is"),
     words(
-        QUOTA, r"usage.limit|session limit|key limit exceeded|spend(?:ing)?[ -](?:limit|cap)|budget has been exceeded"
+        QUOTA, r"spend(?:ing)?[ -](?:limit|cap)|budget has been exceeded|(?:over|crossed|exceeded) ?(?:token)?budget"
     ),
-    words(QUOTA, r"(?:per|/)[ -]?(?:day|week|month)|by ?day|\b[tr]pd\b|5[ -]hour"),
+    words(QUOTA, r"(?:per|/)[ -]?(?:day|week|month)|by ?day|(?<![a-z])[tr]pd(?![a-z])|5[ -]hour", *_LIMITING),
     words(QUOTA, r"(?:daily|weekly|monthly)\b.{0,40}(?:limit|quota|allocation)"),
-    words(QUOTA, r"insufficient (?:\w+ )?(?:balance|credits?|funds|quota)|balance is too low|recharge"),
-    words(QUOTA, r"account\b.{0,60}suspended|out of (?:\w+ ){0,4}quota"),
-    words(QUOTA, r"(?:used|no|out of|more|included|prepayment|remaining) (?:\w+ ){0,4}credits"),
+    words(QUOTA, r"insufficient (?:\w+ )?(?:balance|credits?|funds|quota)|recharge"),
+    words(QUOTA, r"balance (?:is|has been) (?:\w+ )?(?:low|insufficient|exhausted|depleted|negative)"),
+    words(QUOTA, r"account\b.{0,60}suspended|out of (?:\w+ ){0,4}quota|premium request allowance"),
+    words(QUOTA, r"(?:used|no|any|out of|more|included|prepayment|remaining) (?:\w+ ){0,4}credits"),
     words(QUOTA, r"余额不足|欠费|使用上限|额度已"),
-    words(OVERLOAD, r"overload|过载|繁忙|负载过高", fields="text code"),
-    words(OVERLOAD, r"(?:at|no|over|insufficient) (?:\w+ ){0,4}capacity"),
-    words(OVERLOAD, r"capacity (?:is )?(?:exceeded|exhausted|reached)|high (?:demand|load)|\bbusy\b"),
-    words(OVERLOAD, r"receiving too many requests|rate-limited upstream|shared pool|temporarily unavailable"),
+    words(OVERLOAD, r"overload|过载|繁忙|负载过高|访问量过大", fields="text code"),
+    words(OVERLOAD, r"\b(?:at|no|over|insufficient) (?:\w+ ){0,4}capacity"),
+    words(OVERLOAD, r"capacity (?:\w+ ){0,2}(?:exceeded|exhausted|reached|limits)|high (?:demand|load)|\bbusy\b"),
+    words(OVERLOAD, r"receiving too many requests|rate-limited upstream|shared pool|worker local", *_LIMITING),
+    words(OVERLOAD, r"temporarily un(?:available|able)|temporar(?:y|ily) .{0,24}(?:reduc|adjust)", *_LIMITING),
     words(OVERLOAD, r"loading model|currently loading|model is (?:loading|not ready)|no instances|no deployments"),
     words(OVERLOAD, r"queue is full|maximum pending requests"),
 )
@@ -114,5 +129,5 @@ _STATUS_CODES = (
     codes(OVERLOAD, "unavailable unavailable_error service_unavailable service_unavailable_error serviceunavailable"),
 )
 
-CLEAR = (*_SIGNATURES, *_EXACT, *_STRUCTURED, *_WORDS)
+CLEAR = (*_EXACT, *_STRUCTURED, *_WORDS)
 VAGUE = (*_SOFT_WORDS, *_STATUS_CODES)

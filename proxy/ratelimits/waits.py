@@ -23,19 +23,21 @@ _FIELDS = (  # in order of trust: what names a delay, then what names a moment
     "retry-after",  # headers inside a body: OpenRouter, Codex' WebSocket
     "resets_in_seconds",  # ChatGPT
     "quotaresetdelay",  # Google's ErrorInfo
+    "quotaresettimestamp",
     "estimated_time",  # Hugging Face
     "resets_at",
     "reset_at",
     "boxed_until",  # Umans
 )
 # A limit per day has the last word wherever it stands: Groq's headers go on about the healthy minute beside it.
-_PER_DAY = re.compile(r"per[ -]?day|\b[tr]pd\b|by ?day", re.IGNORECASE)
+_PER_DAY = re.compile(r"(?:per|/)[ -]?day|(?<![a-z])[tr]pd(?![a-z])|by ?day|\bdaily\b", re.IGNORECASE)
 
 
 def stated_ms(headers: buckets.Values, said: Fields, spent: Sequence[buckets.Bucket], at: grammar.Clock) -> int | None:
     """Milliseconds to wait as an answer of these headers, error fields and used-up buckets states them, or None."""
     header, body = _in_headers(headers, at), _in_body(said, at)
-    if header is not None and body is not None and any(map(_PER_DAY.search, said.get("text", ()))):
+    named = (value for name in ("text", "quotaid", "quota_limit") for value in said.get(name, ()))
+    if header is not None and body is not None and any(map(_PER_DAY.search, named)):
         return max(header, body)
     return _first(lambda: header, lambda: body, lambda: buckets.longest_ms(spent))
 

@@ -37,6 +37,7 @@ def retry_after(*values, now=NOW):
         ("1791460845000", 45_000),
         ("1000000000", 0),
         ("Thu, 08 Oct 2026 12:00:30 GMT", 30_000),
+        ("Fri, 08 Oct 2026 12:00:30 GMT", 30_000),  # it was a Thursday, and whoever writes a date seldom means its name
         ("Thursday, 08-Oct-26 12:00:30 GMT", 30_000),
         ("Thu Oct  8 12:00:30 2026", 30_000),
         ("Thu, 08 Oct 2026 11:00:00 GMT", 0),
@@ -56,7 +57,6 @@ def test_a_form_that_servers_really_send_is_understood(value, ms):
         *("１２", "²", "٣", "ÿþ", "\x00", "5\n", "9" * 5000, "1, soon", "5,", ","),
         *("315360001", "99999999999999999999"),  # more than ten years
         "Mon, 30 Feb 2026 12:00:30 GMT",
-        "Fri, 08 Oct 2026 12:00:30 GMT",  # it was a Thursday
         "Thu, 08 Oct 2026 12:00:60 GMT",
         "Thu, 08 Oct 2026 24:00:00 GMT",
         "Thu, 08 Oct 2026 12:00:30 +0000",
