@@ -83,35 +83,48 @@ _STRUCTURED = (
     words(RATE, r"[tr]p[sm]\b", fields="header.x-ratelimit-exceeded"),  # GitHub Copilot
     words(QUOTA, r"hour|day|week|month|\b[0-9]+[hdw]\b", fields="header.x-ratelimit-exceeded"),
     codes(QUOTA, "user_global_rate_limited"),
-    words(RATE, "", 429, fields="page"),  # a CDN's or proxy's own page: an edge rule, whatever the host's own 429s mean
     words(CONCURRENCY, r"concurren", fields="bucket"),  # IETF: qu="concurrent-requests"
     words(QUOTA, r"^unified|^codex|^usage|\b(?:day|daily|week|weekly|month|monthly)\b", fields="bucket"),
+)
+
+_EDGE = (  # what a CDN or a proxy says for itself, whatever the host's own 429s mean
+    words(RATE, "", 429, fields="page"),
+    words(RATE, r"^error code: 1015", 429),  # Cloudflare
 )
 
 _WORDS = (
     # Not the bare word "parallel": LiteLLM v1 says it of every limit, and counts max_parallel_requests: 1 beside it.
     words(CONCURRENCY, r"concurren|simultaneous|并发|in[ _-]flight|max_parallel_requests(?!:)", fields="text code"),
-    words(CONCURRENCY, r"too many pending requests"),  # sub2api: the user's own queue
+    words(CONCURRENCY, r"too many (?:pending|parallel|open|active) (?:request|stream)", *_LIMITING),  # sub2api
     words(OVERLOAD, r"not your usage limit"),  # Anthropic
-    # Anthropic, OpenCode, Ollama Cloud, Chutes, GitHub Copilot, OpenRouter, xAI
+    # Allowances of a plan, a key, a window
     words(QUOTA, r"usage.(?:limit|cap\b)|session limit|key limit exceeded|out of extra usage|extra usage is"),
-    words(
-        QUOTA, r"spend(?:ing)?[ -](?:limit|cap)|budget has been exceeded|(?:over|crossed|exceeded) ?(?:token)?budget"
-    ),
     words(QUOTA, r"(?:per|/)[ -]?(?:day|week|month)|by ?day|(?<![a-z])[tr]pd(?![a-z])|5[ -]hour", *_LIMITING),
-    words(QUOTA, r"(?:daily|weekly|monthly)\b.{0,40}(?:limit|quota|allocation)"),
-    words(QUOTA, r"insufficient (?:\w+ )?(?:balance|credits?|funds|quota)|recharge"),
-    words(QUOTA, r"balance (?:is|has been) (?:\w+ )?(?:low|insufficient|exhausted|depleted|negative)"),
-    words(QUOTA, r"account\b.{0,60}suspended|out of (?:\w+ ){0,4}quota|premium request allowance"),
-    words(QUOTA, r"(?:used|no|any|out of|more|included|prepayment|remaining) (?:\w+ ){0,4}credits"),
-    words(QUOTA, r"余额不足|欠费|使用上限|额度已"),
-    words(OVERLOAD, r"overload|过载|繁忙|负载过高|访问量过大", fields="text code"),
-    words(OVERLOAD, r"\b(?:at|no|over|insufficient) (?:\w+ ){0,4}capacity"),
-    words(OVERLOAD, r"capacity (?:\w+ ){0,2}(?:exceeded|exhausted|reached|limits)|high (?:demand|load)|\bbusy\b"),
+    words(QUOTA, r"(?:daily|weekly|monthly)\b.{0,40}(?:limit|quota|allocation|allowance|cap\b)"),
+    words(
+        QUOTA,
+        r"out of (?:\w+ ){0,4}quota|premium request allowance|free tier (?:\w+ ){0,4}exhausted|使用上限|额度(?:已|不)",
+    ),
+    # Money
+    words(QUOTA, r"spend(?:ing)?[ -](?:limit|cap)|billing (?:hard )?limit|payment required|recharge|余额不足|欠费"),
+    words(QUOTA, r"budget (?:has been )?exceeded|(?:over|crossed|exceeded) ?(?:token)?budget"),
+    words(QUOTA, r"insufficient (?:\w+ )?(?:balance|credits?|funds|quota)"),
+    words(
+        QUOTA,
+        r"(?:balance|credits?) (?:is|are|has been|have been)? ?(?:\w+ )?(?:low|insufficient|exhausted|depleted)\b",
+    ),
+    words(QUOTA, r"(?:used|no|any|enough|out of|requires more|included|remaining) (?:\w+ ){0,4}credits"),
+    words(QUOTA, r"account\b.{0,60}suspended|(?:subscription|trial) (?:\w+ )?expired", *_LIMITING, 403, 412),
+    # The provider's load
+    words(OVERLOAD, r"overload|过载|繁忙|饱和|负载过高|访问量过大", fields="text code"),
+    words(OVERLOAD, r"\b(?:at|no|over|out of|insufficient) (?:\w+ ){0,4}capacity"),
+    words(OVERLOAD, r"capacity (?:\w+ ){0,2}(?:exceeded|exhausted|reached|limits)"),
+    words(OVERLOAD, r"(?:high|heavy) (?:demand|load|traffic)|\bbusy\b"),
     words(OVERLOAD, r"receiving too many requests|rate-limited upstream|shared pool|worker local", *_LIMITING),
     words(OVERLOAD, r"temporarily un(?:available|able)|temporar(?:y|ily) .{0,24}(?:reduc|adjust)", *_LIMITING),
-    words(OVERLOAD, r"loading model|currently loading|model is (?:loading|not ready)|no instances|no deployments"),
-    words(OVERLOAD, r"queue is full|maximum pending requests"),
+    words(OVERLOAD, r"loading model|currently loading|model is (?:loading|not ready)|no (?:instances|deployments)"),
+    words(OVERLOAD, r"no (?:available|healthy) (?:\w+ )?(?:worker|channel|account|upstream|server)", *_LIMITING),
+    words(OVERLOAD, r"queue (?:is )?full|maximum pending requests"),
 )
 
 # Words that mean a quota at most providers, unless the same answer names a shorter window.
@@ -129,5 +142,5 @@ _STATUS_CODES = (
     codes(OVERLOAD, "unavailable unavailable_error service_unavailable service_unavailable_error serviceunavailable"),
 )
 
-CLEAR = (*_EXACT, *_STRUCTURED, *_WORDS)
+CLEAR = (*_EXACT, *_STRUCTURED, *_EDGE, *_WORDS)
 VAGUE = (*_SOFT_WORDS, *_STATUS_CODES)

@@ -12,10 +12,12 @@ from proxy.ratelimits import classify, decoded, exhausted_ms
 TEN_YEARS_MS = 10 * 365 * 86_400_000
 NAMES = """retry-after retry-after-ms x-ms-retry-after-ms x-a-retry-after date ratelimit x-ratelimit ratelimit-policy
 reset_at x-ratelimit-remaining x-ratelimit-reset x-ratelimit-remaining-requests x-ratelimit-reset-requests cf-ray server
-anthropic-ratelimit-unified-status anthropic-ratelimit-unified-reset x-codex-primary-used-percent x-amzn-errortype"""
+anthropic-ratelimit-unified-status anthropic-ratelimit-unified-reset x-codex-primary-used-percent x-amzn-errortype
+x-usage-ratelimit-session x-concurrent-threads x-concurrent-threads-active"""
 FIELDS = """error errors message code type status detail details metadata headers response choices base_resp status_code
 retryDelay quotaId violations retry_after resets_at text bucket X-RateLimit-Remaining X-RateLimit-Reset RateLimit"""
 PIECES = """0 -1 5 1791460845 1e9 GMT Thu, 08 Oct 2026 12:00:30 -10-08T s 6m r=0 ;t= " , = remaining=0 reset= rejected
+rem=0 &rst= %3A "message":" <
 ２ ² ÿ \0 wait try again in"""
 SCRAPS = st.sampled_from([*PIECES.split(), " ", "9" * 30])
 VALUES = st.lists(SCRAPS | st.text(max_size=8), max_size=8).map("".join)
@@ -29,9 +31,10 @@ BODIES = st.one_of(
     st.binary(max_size=200),
     VALUES.map(str.encode),
     JSON.map(lambda value: json.dumps(value).encode()),
+    st.binary(max_size=60).map(lambda frame: b":exception-type\x07\0\x03abc" + frame),
     JSON.map(lambda value: b"event: error\r\ndata: " + json.dumps(value).encode() + b"\r\n\r\n"),
 )
-PRESETS = st.sampled_from([None, "umans", "zai", "gemini", "vertex", "deepseek", "nobody", ""])
+PRESETS = st.sampled_from([None, "umans", "gemini", "vertex", "deepseek", "tgi", "dashscope", "nobody", ""])
 STATUSES = st.sampled_from([200, 400, 401, 402, 403, 429, 500, 503, 529]) | st.integers(100, 999)
 
 
