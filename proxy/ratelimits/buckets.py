@@ -66,8 +66,10 @@ def _families(values: Values, at: grammar.Clock) -> Iterator[Bucket]:
         if found := next((hit for family in _FAMILIES if (hit := family.fullmatch(header))), None):
             name = "requests" if header.startswith("ratelimit-") else found["name"] or ""
             told.setdefault(name, {})[found["what"] or "most"] = value.strip()
+    # One window of a subscription may be used up while the plan as a whole still serves: from what is paid on top.
+    serving = told.get("unified", {}).get("status", "").lower().startswith("allowed")
     for name, facts in told.items():
-        if _used_up(facts):
+        if _used_up(facts) and not (serving and name.startswith("unified")):
             reset = facts.get("reset") or facts.get("reset-after-seconds") or facts.get("reset-at") or ""
             yield Bucket(name, _reset_ms(reset, at))
 
@@ -105,9 +107,9 @@ def _queries(values: Values, at: grammar.Clock) -> Iterator[Bucket]:
 
 def _items(lines: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
     listed = ",".join(lines)[:_LIST_LIMIT].lower()
-    for item in (
-        _ITEM.findall(listed) if listed.count('"') % 2 == 0 else ()
-    ):  # RFC 9651 4.2: what does not parse is ignored
+    if listed.count('"') % 2:  # RFC 9651 4.2: a field that does not parse is ignored
+        return
+    for item in _ITEM.findall(listed):
         yield item.partition(";")[0].strip(' "'), dict(_PARAMETER.findall(item))
 
 

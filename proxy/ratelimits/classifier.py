@@ -44,7 +44,8 @@ def classify(status: int, headers: Headers, body: bytes, *, preset: str | None =
     table = dialects.rules_for(preset)
     for said in bodies.errors_in_success(body) if successful else [bodies.error_fields(body)]:
         wait_ms = waits.stated_ms(values, said, spent, at)
-        kind = _kind(_status_inside(said) if successful else status, _evidence(values, said, spent), wait_ms, table)
+        evidence = _evidence(values, said, [] if successful else spent)  # what served this answer proves nothing of it
+        kind = _kind(_status_inside(said) if successful else status, evidence, wait_ms, table)
         if kind == Kind.RATE and wait_ms is not None and wait_ms >= _QUOTA_FROM_MS:
             kind = Kind.QUOTA
         if kind != Kind.NONE:

@@ -22,9 +22,8 @@ _DIALECTS: Mapping[str, Dialect] = {
     "featherless": Dialect(defaults=(always(CONCURRENCY, 429),)),  # its plans count units of concurrency only
     "gemini": Dialect(defaults=(always(RATE, 429),)),  # "exceeded your current quota" is what it says of a minute
     "llama-swap": Dialect(defaults=(always(CONCURRENCY, 429),)),  # a bare text; a semaphore for each model
-    "tgi": Dialect(
-        overrides=(codes(CONCURRENCY, "overloaded"),), defaults=(always(CONCURRENCY, 429),)
-    ),  # its only limit
+    # max_concurrent_requests is its only limit, "overloaded" its word for it
+    "tgi": Dialect(overrides=(codes(CONCURRENCY, "overloaded"),), defaults=(always(CONCURRENCY, 429),)),
     "umans": Dialect(
         # Umans' own answers pass no CDN: what has a CDN's headers is an edge rule, not our concurrency.
         overrides=(

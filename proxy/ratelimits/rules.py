@@ -12,11 +12,10 @@ _LIMITING = (200, 402, 429, 498, 503, 529)
 
 # What only one server writes, and where its meaning contradicts the words in it.
 SIGNATURES = (
-    words(
-        QUOTA, r"(?:free|hour|day|week|month) (?:allocated )?quota (?:has been )?(?:exceeded|exhausted)"
-    ),  # DashScope's coding plan
+    # DashScope: the windows of its plans; and an allocation per minute, whatever that sounds like
+    words(QUOTA, r"(?:free|hour|day|week|month) (?:allocated )?quota (?:has been )?(?:exceeded|exhausted)"),
     words(CONCURRENCY, r"concurrency allocated quota exceeded"),
-    words(RATE, r"allocated quota exceeded|current quota\b.*\b(?:aliyun|alibabacloud)\.com"),  # DashScope: of a minute
+    words(RATE, r"allocated quota exceeded|current quota\b.*\b(?:aliyun|alibabacloud)\.com"),
     words(CONCURRENCY, r"^overloaded$", 200, 429, fields="error_type"),  # TGI, TEI: max_concurrent_requests reached
     words(NONE, r"blocked input or output", 498),  # Cohere
     words(OVERLOAD, r"resource exhausted[,.] please try again later"),  # Vertex: the shared pool
@@ -101,17 +100,14 @@ _WORDS = (
     words(QUOTA, r"usage.(?:limit|cap\b)|session limit|key limit exceeded|out of extra usage|extra usage is"),
     words(QUOTA, r"(?:per|/)[ -]?(?:day|week|month)|by ?day|(?<![a-z])[tr]pd(?![a-z])|5[ -]hour", *_LIMITING),
     words(QUOTA, r"(?:daily|weekly|monthly)\b.{0,40}(?:limit|quota|allocation|allowance|cap\b)"),
-    words(
-        QUOTA,
-        r"out of (?:\w+ ){0,4}quota|premium request allowance|free tier (?:\w+ ){0,4}exhausted|使用上限|额度(?:已|不)",
-    ),
+    words(QUOTA, r"out of (?:\w+ ){0,4}quota|premium request allowance|free tier (?:\w+ ){0,4}exhausted"),
+    words(QUOTA, r"使用上限|额度(?:已|不)"),
     # Money
     words(QUOTA, r"spend(?:ing)?[ -](?:limit|cap)|billing (?:hard )?limit|payment required|recharge|余额不足|欠费"),
     words(QUOTA, r"budget (?:has been )?exceeded|(?:over|crossed|exceeded) ?(?:token)?budget"),
     words(QUOTA, r"insufficient (?:\w+ )?(?:balance|credits?|funds|quota)"),
     words(
-        QUOTA,
-        r"(?:balance|credits?) (?:is|are|has been|have been)? ?(?:\w+ )?(?:low|insufficient|exhausted|depleted)\b",
+        QUOTA, r"(?:balance|credits?) (?:(?:is|are|has|have|been|too) ){0,3}(?:low|insufficient|exhausted|depleted)\b"
     ),
     words(QUOTA, r"(?:used|no|any|enough|out of|requires more|included|remaining) (?:\w+ ){0,4}credits"),
     words(QUOTA, r"account\b.{0,60}suspended|(?:subscription|trial) (?:\w+ )?expired", *_LIMITING, 403, 412),
