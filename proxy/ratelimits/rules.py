@@ -36,7 +36,7 @@ _EXACT = (
     codes(QUOTA, "billing_error enforced_spend_limit_reached"),
     codes(OVERLOAD, "overloaded_error"),
     # Umans
-    words(QUOTA, r"account_suspended|cap_abuse|cap_suspended", fields="text code"),
+    words(QUOTA, r"account_suspended|cap_abuse|cap_suspended|billing_error", fields="text code"),
     # Z.ai
     codes(CONCURRENCY, "1302", *_LIMITING),
     codes(RATE, "1303", *_LIMITING),
@@ -130,10 +130,11 @@ _SOFT_WORDS = (
     words(QUOTA, r"exceeded your (?:\w+ ){0,4}quota|quota (?:has been |was )?(?:exceeded|exhausted)|plan and billing"),
 )
 
-# Codes that say only what a status says: they decide inside a 2xx, where there is none.
+# Codes and words that say only what a status says: they decide inside a 2xx, where there is none.
 _STATUS_CODES = (
     codes(RATE, "rate_limit_exceeded rate_limit_error rate_limit_reached rate_limit_reached_error rate_limited"),
     codes(RATE, "too_many_requests too_many_requests_error throttlingexception throttling throttling_error"),
+    words(RATE, r"rate.?limit(?:ed|s)? (?:reached|exceeded|hit)\b|rate.limited\b|too many requests", 200),
     codes(QUOTA, "quota_exceeded payment_required insufficient_credits"),
     codes(OVERLOAD, "unavailable unavailable_error service_unavailable service_unavailable_error serviceunavailable"),
 )
