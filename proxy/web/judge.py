@@ -1,7 +1,8 @@
 # Reading what an answer to a counted request says about limits, while it passes (spec §7.1, §7.5, §7.6).
 #
 # Rule 1: what is passed on is never changed; a bounded copy of an error's body is read beside it.
-# Rule 2: an answer is judged once: when its body is whole, when enough of it is here, when it hangs, or when it is cut.
+# Rule 2: an error is judged once: when its body is whole, when enough of it is here, when it hangs, or when it is cut.
+#         A success is one as soon as its head is here; it is watched on for an error inside (success.py).
 # Rule 3: an answer that may be absorbed is held back until it is judged; nothing of it has reached the client then.
 
 import asyncio
@@ -9,9 +10,11 @@ import asyncio
 from proxy.core.model import Kind, Slot
 from proxy.errors import BadMessage
 from proxy.ratelimits import classify, decoded, exhausted_ms
+from proxy.ratelimits.reading import framing_of
 from proxy.ratelimits.rule import STATUSES
 from proxy.service.admission import Admission
 from proxy.service.clock import Clock
+from proxy.web.success import Success
 from proxy.wire.body import Chunked
 from proxy.wire.exchange import Exchange
 from proxy.wire.head import CHUNKED, ResponseHead, text_fields
@@ -39,6 +42,7 @@ class Judge:
         self._holding = absorb
         self._head: ResponseHead | None = None  # of the answer to judge
         self._kept: ResponseHead | None = None  # of the answer that was absorbed
+        self._success: Success | None = None
         self._length = 0
         self._copy: list[bytes] = []
         self._size = 0
@@ -106,6 +110,9 @@ class Judge:
     def close(self) -> None:
         """The exchange has ended: a cut answer still says what its beginning says."""
         self._tell()
+        success, self._success = self._success, None
+        if success is not None:
+            success.close()
         self._exchange = None
 
     def _tell(self) -> str | None:
@@ -115,16 +122,16 @@ class Judge:
             self._timer.cancel()
         if head is None:
             return None
-        verdict = classify(
-            head.status,
-            text_fields(head.fields),
-            self._body(head),
-            preset=self._preset,
-            now=self._clock.wall_ms() / 1000,
-        )
-        if verdict.kind == Kind.NONE:
+        kind = self._classify(head, self._body(head))
+        if kind == Kind.NONE:
             self._admission.answered(self._slot)
-        else:
+        return kind
+
+    def _classify(self, head: ResponseHead, body: bytes) -> str:
+        """The kind of what `head` and `body` say; the queue hears of it, unless it is nothing."""
+        now = self._clock.wall_ms() / 1000
+        verdict = classify(head.status, text_fields(head.fields), body, preset=self._preset, now=now)
+        if verdict.kind != Kind.NONE:
             self._admission.rate_limited(
                 self._slot, status=head.status, kind=verdict.kind, retry_after_ms=verdict.retry_after_ms
             )
@@ -148,7 +155,18 @@ class Judge:
             self._admission.exhausted(wait_ms / 1000)
         self._admission.answered(self._slot)
         self._pass_by()
+        if head.status < 300 and length:
+            self._watch(head)
         self._relay.begin(head, length)
+
+    def _watch(self, head: ResponseHead) -> None:
+        kind, coding = (head.get(name) or b"" for name in (b"content-type", b"content-encoding"))
+        framing = framing_of(kind.decode("latin-1"), coding.decode("latin-1"))
+        if framing is not None and self._exchange is not None:
+            self._success = Success(
+                self._exchange, self._relay, framing, lambda frame: self._classify(head, frame) != Kind.NONE
+            )
+            self._exchange.sink = self._success
 
     def _pass_by(self) -> None:
         if self._exchange is not None:

@@ -64,6 +64,7 @@ class Exchange:
         self._upgrade = upgrade
         self._heads = HeadReader()
         self._body: Body | None = None
+        self._tapped = False
         self._heard = False  # at least one byte of an answer
         self._interims = 0
         connection.user = self
@@ -88,6 +89,18 @@ class Exchange:
             self._fail(error)
         elif self.ended.done() and not self.ended.cancelled():
             self.ended.exception()  # seen, even if nobody awaits it any more
+
+    def tap(self) -> list[bytes] | None:
+        """For a sink that reads along, in its `begin`: where the payload of a chunked body lies, without its framing,
+        whenever `data` is called. The sink empties it. None: what `data` brings is the payload."""
+        self._tapped = isinstance(self._body, Chunked)
+        return self._body.decoded if isinstance(self._body, Chunked) else None
+
+    def untap(self) -> None:
+        """The payload is read no more."""
+        self._tapped = False
+        if isinstance(self._body, Chunked):
+            self._body.decoded = None
 
     # --- the connection's side ---
 
@@ -150,9 +163,13 @@ class Exchange:
     def _begin(self, head: ResponseHead) -> None:
         length = response_length(head, self._method)
         body, data = body_of(length), self._heads.rest()
+        if isinstance(body, Chunked):
+            body.decoded = []  # for who taps it in `begin`
         used = body.feed(data)  # before anything is passed on: a body that begins badly is a 502 yet
         self.head, self._body = head, body
         self.sink.begin(head, length)
+        if not self._tapped:
+            self.untap()
         self._pass_on(body, data, used)
 
     def _switch(self, head: ResponseHead) -> None:

@@ -58,8 +58,8 @@ async def test_kind_is_read_from_a_body_in_pieces_and_compressed(start):
 async def test_success_neither_pauses_nor_reduces(start):
     rig = await start({"limit": 3})
     client, link = await asked(rig)
-    await link.send(answer(LIMITED))
-    await client.until(LIMITED)
+    await link.send(answer(b'{"ok": true}'))
+    await client.until(b"true}")
     assert (rig.scheduler.limit, rig.scheduler.paused_until_at) == (3, None)
 
 

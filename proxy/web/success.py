@@ -1,0 +1,68 @@
+# A successful answer on its way to the client, watched for an error inside: a limit may show after the 200 has gone out
+# (spec §7.1).
+#
+# Rule 1: the bytes go first, as they came; what is read is a copy of the payload, and nothing waits for it.
+# Rule 2: one answer is one refusal: after the first, or when there is nothing more to find, its bytes pass by.
+
+from collections.abc import Callable
+
+from proxy.ratelimits.frames import NONE, Frames, Framing
+from proxy.wire.exchange import Exchange
+from proxy.wire.head import ResponseHead
+from proxy.wire.relay import Relay
+
+Tell = Callable[[bytes], bool]  # act upon what a frame says; whether it was a refusal
+
+
+class Success:
+    """The sink of an exchange, in front of its relay, from the answer's `begin` on."""
+
+    def __init__(self, exchange: Exchange, relay: Relay, framing: Framing, tell: Tell) -> None:
+        self._exchange = exchange
+        self._relay = relay
+        self._framing: Framing | None = framing
+        self._feed = framing.feed
+        self._tell = tell
+        self._payload = exchange.tap()
+
+    # --- Sink ---
+
+    def data(self, data: bytes) -> None:
+        self._relay.data(data)
+        payload = self._payload
+        if payload is not None:  # chunked: the exchange has taken the chunks off
+            data = b"".join(payload)
+            payload.clear()
+        found = self._feed(data)
+        if found is not NONE:
+            self._look(found)
+
+    def end(self) -> None:
+        self._relay.end()
+        self.close()
+
+    def heard(self) -> None: ...
+
+    def interim(self, head: ResponseHead) -> None: ...
+
+    def begin(self, head: ResponseHead, length: int) -> None: ...
+
+    def switch(self, head: ResponseHead) -> None: ...
+
+    # --- watching ---
+
+    def close(self) -> None:
+        """The answer has ended: what is left of it may be an error too."""
+        framing = self._framing
+        if framing is not None:
+            self._look(framing.end())
+            self._stop()
+
+    def _look(self, found: Frames | None) -> None:
+        if found is None or any(map(self._tell, found)):
+            self._stop()
+
+    def _stop(self) -> None:
+        self._framing = None
+        self._exchange.untap()
+        self._exchange.sink = self._relay
