@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from proxy.core.model import Kind
 from proxy.ratelimits import bodies, buckets, dialects, grammar, waits
-from proxy.ratelimits.rule import STATUSES, Rule
+from proxy.ratelimits.rule import CDN_HEADERS, STATUSES, Rule
 
 Headers = Sequence[tuple[str, str]]
 
 _QUOTA_FROM_MS = 3_600_000  # whoever is told to come back in an hour has used up an allowance, not a minute's rate
-_SEEN_BY_RULES = ("server", "cf-ray", "rate_limit_type", "x-ratelimit-exceeded")
+_SEEN_BY_RULES = ("server", "rate_limit_type", "x-ratelimit-exceeded", *CDN_HEADERS)
 _ERROR_STATUS = re.compile("[45][0-9]{2}")
 _SAYS_ZERO = re.compile(r"(?:^|=)\s*0+(?:\.0+)?\s*(?:$|[;,])")
 

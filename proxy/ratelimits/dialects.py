@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from proxy.ratelimits.rule import CONCURRENCY, NONE, QUOTA, RATE, Rule, always, codes, words
+from proxy.ratelimits.rule import CDN_HEADERS, CONCURRENCY, NONE, QUOTA, RATE, Rule, always, codes, words
 from proxy.ratelimits.rules import CLEAR, SIGNATURES, VAGUE
 
 
@@ -27,7 +27,7 @@ _DIALECTS: Mapping[str, Dialect] = {
     "umans": Dialect(
         # Umans' own answers pass no CDN: what has a CDN's headers is an edge rule, not our concurrency.
         overrides=(
-            words(RATE, "", 429, fields="header.cf-ray"),
+            words(RATE, "", 429, fields=" ".join(f"header.{name}" for name in CDN_HEADERS)),
             words(RATE, "cloudflare|fastly", 429, fields="header.server"),
         ),
         defaults=(always(CONCURRENCY, 429, longest_wait_ms=10_000), always(RATE, 429)),  # longer: its 5-hour window

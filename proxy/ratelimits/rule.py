@@ -7,6 +7,9 @@ from math import inf
 
 from proxy.core.model import Kind
 
+# What a CDN puts on every answer that passes it (hraedon/sluice, wi-033).
+CDN_HEADERS = ("cf-ray", "x-amz-cf-id", "x-served-by", "x-fastly-request-id", "x-vercel-id", "fly-request-id")
+
 CONCURRENCY, RATE, QUOTA, OVERLOAD, NONE = Kind.CONCURRENCY, Kind.RATE, Kind.QUOTA, Kind.OVERLOAD, Kind.NONE
 
 # status -> (what it means when nothing says more, what it may mean). Any other status has nothing to do with limits:
