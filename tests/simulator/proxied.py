@@ -15,6 +15,7 @@ from proxy.core.model import (
     Left,
     LimitSet,
     Paused,
+    Phase,
     PollUsage,
     Queued,
     Reclaimed,
@@ -87,6 +88,7 @@ class Proxied:
         slot = self._slots.get(request.number)
         if slot is None:
             return
+        slot.phase = Phase.STREAMING
         now = self._clock.now
         wait_ms = exhausted_ms(headers, now=now)
         if wait_ms is not None:
@@ -169,6 +171,7 @@ class Proxied:
         self._meter.over += limit is not None and self.scheduler.in_flight > limit
         self._meter.sent(request, self._stars)
         self._slots[request.number] = slot
+        slot.phase = Phase.WAITING
         self._line.send(request, self)
 
     def _no_slot(self, ticket: Ticket, code: str) -> None:

@@ -25,7 +25,7 @@ def figures(run: Simulation) -> dict[str, Any]:
         "seed": setup.seed,
         "calls": meter.calls,
         "given_up": meter.given_up,
-        "refused": _counted(one.reason for one in meter.refused),
+        "refused": _counted(str(one.reason) for one in meter.refused),
         "refused_total": len(meter.refused),
         "refused_that_had_waited": sum(one.waited for one in meter.refused),
         "read_as": _counted(f"{one.reason} as {one.read_as}" for one in meter.refused if one.read_as),
