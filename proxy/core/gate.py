@@ -4,8 +4,11 @@
 # Rule 2: the slot whose becoming free started the poll counts as in flight until the poll ends.
 # Rule 3: what a poll counts beyond our own is what others use of the same account, as long as it is fresh. The least of
 #         the last polls is believed: one that still counted a request of ours that had ended holds nobody back.
+# Rule 4: what was granted just before a poll may not have arrived at the provider when it counted. So a poll counts at
+#         least what the one before did, and what was granted since, as far as that may be missing.
 
 from collections import deque
+from typing import NamedTuple
 
 from proxy.core.model import GateReading, Slot
 
@@ -13,10 +16,31 @@ FRESH_S = 15.0  # how long a poll says something about others
 _POLLS_BELIEVED = 3
 
 
+class Ours(NamedTuple):
+    """Our own requests when a poll began: held slots; those in flight; how many of the held ones the provider may not
+    have seen yet; and how many were ever granted."""
+
+    held: int = 0
+    in_flight: int = 0
+    unseen: int = 0
+    grants: int = 0
+
+
 class Gate:
     """The part of a scheduler's state that is about polling."""
 
-    __slots__ = ("_again", "_beyond", "began_at", "held", "next_poll_at", "ours", "polling", "reading", "slot")
+    __slots__ = (
+        "_again",
+        "_beyond",
+        "_grants",
+        "began_at",
+        "counted",
+        "next_poll_at",
+        "ours",
+        "polling",
+        "reading",
+        "slot",
+    )
 
     def __init__(self) -> None:
         self.polling = False
@@ -24,14 +48,15 @@ class Gate:
         self.next_poll_at = 0.0
         self.reading: GateReading | None = None
         self.began_at = 0.0  # of the latest poll
-        self.held = 0  # slots held then
-        self.ours = 0  # how many of our requests the provider was expected to count then
+        self.ours = Ours()  # then
+        self.counted: int | None = None  # what the latest poll that ended well counted, by Rule 4
+        self._grants = 0  # then
         self._again = False
         self._beyond: deque[tuple[float, int]] = deque(maxlen=_POLLS_BELIEVED)
 
     def start(self, now: float, interval_s: float, slot: Slot | None) -> None:
         """A poll begins, because `slot` became free if one is given; without a reason the next is in `interval_s`. Say
-        then what is `held`, and what is `ours`."""
+        then what is `ours`."""
         self.polling = True
         self.slot = slot
         self.began_at, self.next_poll_at = now, now + interval_s
@@ -48,7 +73,7 @@ class Gate:
         self.polling = False
         self.slot = None
         if reading.observed is not None:
-            self._beyond.append((reading.at, max(0, reading.observed - self.ours)))
+            self._beyond.append((reading.at, max(0, self._count(reading.observed) - self.ours.in_flight)))
             self.reading = reading
         elif self.reading is None or self.reading.observed is None:
             self.reading = reading
@@ -62,6 +87,13 @@ class Gate:
     def external(self, now: float) -> int | None:
         """What others use of the same account; None if no fresh poll tells."""
         return min((beyond for at, beyond in self._beyond if now - at <= FRESH_S), default=None)
+
+    def _count(self, observed: int) -> int:
+        since = self.ours.grants - self._grants
+        before = observed if self.counted is None else self.counted + since
+        self.counted = max(observed, min(observed + self.ours.unseen, before))
+        self._grants = self.ours.grants
+        return self.counted
 
     def __repr__(self) -> str:
         if self.reading is None:

@@ -2,8 +2,10 @@
 #
 # Rule 1: what a poll counts beyond what is held and what others use are requests that have ended, the latest first.
 # Rule 2: an ended request teaches once, when it is first seen forgotten: it was counted until some time between the
-#         last poll that counted it and this one. What is counted for longer than LAG_MAX_S is somebody else's.
+#         last poll that counted it and this one.
 # Rule 3: the estimate steps up far and down a little, so that it settles where few requests are counted for longer.
+# Rule 4: somebody else's request that begins as ours ends looks like ours that is still counted, at any age. So the
+#         estimate is at most twice the median: it is too long where most are forgotten at half of it.
 
 from collections import deque
 from dataclasses import dataclass
@@ -13,6 +15,9 @@ LAG_MIN_S, LAG_MAX_S = 0.05, 5.0
 _UP, _DOWN = 1.15, 0.99
 # Polls are never exactly on time: what was seen this near to the estimate was seen at it.
 _STILL, _ALREADY = 0.98, 1.1
+_HALF = (0.4, 0.6)  # of the estimate: the ages that are taken for half of it
+_NEWEST_WEIGHT = 0.1  # in the share of requests that are counted then
+_LATER = 1.5  # times as old: when to look again
 _ENDED_KEPT = 256
 
 
@@ -20,35 +25,40 @@ _ENDED_KEPT = 256
 class _Ended:
     at: float
     counted_s: float = 0.0  # for at least so long
+    seen_at_half: bool = False
 
 
 class Lag:
     """What one provider's accounting needs. `estimate_s` begins as `start_s`; `learned` is whether a poll has moved it
     up, so that it says more than that."""
 
-    __slots__ = ("_ended", "estimate_s", "learned")
+    __slots__ = ("_ended", "_share_at_half", "estimate_s", "learned")
 
     def __init__(self, start_s: float) -> None:
         self.estimate_s = _bounded(start_s)
         self.learned = False
         self._ended: deque[_Ended] = deque(maxlen=_ENDED_KEPT)
+        self._share_at_half = 1.0  # of ended requests, counted at half the estimate
 
     def ended(self, now: float) -> None:
         """A request that the provider had taken has ended."""
         self._ended.append(_Ended(now))
 
-    def polled(self, beyond: int, at: float) -> None:
-        """A poll that began at `at` counted `beyond` more than what was held then and what others use."""
+    def polled(self, at_least: int, at_most: int, at: float) -> None:
+        """A poll that began at `at` counted so many more than what was held then and what others use. The two differ by
+        what it may not have counted yet of what was held."""
         before = [one for one in self._ended if one.at <= at]
-        forgotten = len(before) - beyond
+        counted, forgotten = len(before) - at_least, len(before) - at_most
         for position, one in enumerate(before):
             age_s = at - one.at
-            if position >= forgotten and age_s <= LAG_MAX_S:
-                one.counted_s = age_s
-                continue
-            self._ended.popleft()
+            if position < forgotten or position >= counted:
+                self._look_at_half(one, age_s, counted=position >= counted)
+            if position < forgotten or age_s > LAG_MAX_S:
+                self._ended.popleft()
             if position < forgotten:
                 self._learn(one.counted_s, age_s)
+            elif position >= counted:
+                one.counted_s = age_s
 
     def raise_(self) -> bool:
         """A refusal shows that it is longer than thought; False if it cannot be thought to be longer."""
@@ -56,28 +66,48 @@ class Lag:
         self.learned = True
         return self.estimate_s > before_s
 
-    def still_counted(self, now: float) -> int:
-        """How many ended requests the provider still counts, as far as is known."""
+    def may_be_counted(self, now: float) -> int:
+        """How many ended requests the provider may still count: twice as long as the estimate says, since being wrong
+        costs a refusal, and asking costs a poll. None where nothing has been learned."""
         count = 0
         if self.learned:
             for one in reversed(self._ended):
-                if one.at + self.estimate_s <= now:
+                if one.at + 2 * self.estimate_s <= now:
                     break
                 count += 1
         return count
 
-    def next_forgotten_at(self, now: float) -> float | None:
-        """When it will have forgotten the next of them."""
+    def next_look_at(self, now: float) -> float | None:
+        """When it may have forgotten the next of them, so that a poll is worth its while: as old as the estimate, or if
+        it is counted beyond that, half as old again."""
         if not self.learned:
             return None
-        return next((at for one in self._ended if (at := one.at + self.estimate_s) > now), None)
+        return min((self._look_at(one, now) for one in self._ended), default=None)
+
+    def _look_at(self, one: _Ended, now: float) -> float:
+        age_s = self.estimate_s
+        while one.at + age_s <= now:
+            age_s *= _LATER
+        return one.at + age_s
+
+    def _look_at_half(self, one: _Ended, age_s: float, *, counted: bool) -> None:
+        low, high = _HALF
+        if not one.seen_at_half and low <= age_s / self.estimate_s <= high:
+            one.seen_at_half = True
+            self._share_at_half += _NEWEST_WEIGHT * (counted - self._share_at_half)
+            if self._share_at_half < 0.5:
+                self._move(0.9)
 
     def _learn(self, counted_s: float, forgotten_s: float) -> None:
         if counted_s >= self.estimate_s * _STILL:
-            self.estimate_s = _bounded(min(self.estimate_s * _UP, forgotten_s))
-            self.learned = True
+            if self._share_at_half >= 0.5:
+                self._move(min(_UP, forgotten_s / self.estimate_s))
+                self.learned = True
         elif forgotten_s <= self.estimate_s * _ALREADY:
-            self.estimate_s = _bounded(self.estimate_s * _DOWN)
+            self._move(_DOWN)
+
+    def _move(self, factor: float) -> None:
+        self.estimate_s = _bounded(self.estimate_s * factor)
 
     def __repr__(self) -> str:
         return f"<Lag {self.estimate_s:.3f} s{'' if self.learned else ' (not learned)'}>"

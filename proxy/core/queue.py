@@ -6,7 +6,7 @@
 
 from collections.abc import Set as AbstractSet
 
-from proxy.core.gate import Gate
+from proxy.core.gate import Gate, Ours
 from proxy.core.lag import Lag
 from proxy.core.limit import Limit
 from proxy.core.model import (
@@ -27,7 +27,7 @@ from proxy.core.model import (
 )
 from proxy.core.pause import Pause
 from proxy.core.recovery import Recovery
-from proxy.core.slots import Slots
+from proxy.core.slots import UNSEEN_S, Slots
 from proxy.core.waitlist import Waitlist
 
 _WORTH_TELLING = 1.1  # a learned cooldown that moved by less is not told, nor stored
@@ -96,7 +96,10 @@ class Queue:
             return False
         if not self.gated:
             return self.limit.has_room(self.in_flight)
-        return not self.gate.polling and self.limit.has_room(self.ours(now) + (self.gate.external(now) or 0))
+        if self.gate.polling:
+            return False
+        ours = max(self.in_flight, self.slots.held + self.lag.may_be_counted(now))
+        return self.limit.has_room(ours + (self.gate.external(now) or 0))
 
     def set_cooldown(self, cooldown_s: float, *, learns: bool) -> None:
         """How long slots released from now on rest; with `learns`, that is where learning begins."""
@@ -105,10 +108,6 @@ class Queue:
             self.lag = Lag(cooldown_s)
             cooldown_s = self.lag.estimate_s
         self.cooldown_s = self._told_cooldown_s = cooldown_s
-
-    def ours(self, now: float) -> int:
-        """How many of our requests the provider counts, as far as we know: at least those in flight."""
-        return max(self.in_flight, self.slots.held + self.lag.still_counted(now))
 
     def pump(self, now: float, freed: Slot | None = None) -> None:
         """Something changed, `freed` became free for one: give what can be given, or ask the provider first."""
@@ -120,7 +119,8 @@ class Queue:
         elif self.room and (ticket := self.waiting.first()) is not None:
             assert self.policy.gate_interval_s is not None
             self.gate.start(now, self.policy.gate_interval_s, freed)
-            self.gate.held, self.gate.ours = self.slots.held, self.ours(now)
+            slots = self.slots
+            self.gate.ours = Ours(slots.held, self.in_flight, slots.unseen(now), slots.grants)
             self.out.append(PollUsage(ticket))
 
     def pump_if_due(self, now: float) -> None:
@@ -134,19 +134,27 @@ class Queue:
         again = gate.finish(reading)
         if reading.observed is not None and self.gated:
             self._learn(reading.observed)
-        below = reading.observed is None or self.limit.has_room(reading.observed)
+        below = reading.observed is None or self.limit.has_room(gate.counted or 0)
         if self.gated and below and self.room and (ticket := self.waiting.take()) is not None:
             self.admit(ticket, now)
             again = True
         if again or not self.gated:
             self.pump(now)
-        elif (forgotten_at := self.lag.next_forgotten_at(now)) is not None:
-            gate.next_poll_at = min(gate.next_poll_at, forgotten_at)
+        else:
+            self._look_sooner(reading)
+
+    def _look_sooner(self, reading: GateReading) -> None:
+        """Poll again before the interval is over, if it is known when the count will be another."""
+        gate, look_at = self.gate, self.lag.next_look_at(reading.at)
+        if look_at is not None:
+            gate.next_poll_at = min(gate.next_poll_at, look_at)
+        if reading.observed is not None and gate.counted != reading.observed:
+            gate.next_poll_at = min(gate.next_poll_at, reading.at + UNSEEN_S)
 
     def _learn(self, observed: int) -> None:
-        gate = self.gate
-        others = gate.external(gate.began_at) or 0
-        self.lag.polled(max(0, observed - gate.held - others), gate.began_at)
+        gate, ours = self.gate, self.gate.ours
+        beyond = observed - ours.held - (gate.external(gate.began_at) or 0)
+        self.lag.polled(max(0, beyond), max(0, beyond + ours.unseen), gate.began_at)
         if self.learns_cooldown:
             self.rest_as_learned()
 

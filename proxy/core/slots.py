@@ -7,6 +7,7 @@ from heapq import heappop, heappush
 
 from proxy.core.model import Phase, Slot, Ticket
 
+UNSEEN_S = 0.3  # how long a request may be under way before its provider counts it
 _NEWEST_WEIGHT = 0.2  # of the newest answer in the running mean: some five answers back
 
 
@@ -55,6 +56,12 @@ class Slots:
         else:
             self.in_flight -= 1
         return held_s
+
+    def unseen(self, now: float) -> int:
+        """How many were given so lately that their requests may not have arrived yet."""
+        return sum(
+            now - slot.granted_at < UNSEEN_S and slot.phase is not Phase.STREAMING for slot in self._held.values()
+        )
 
     def cooled(self, now: float) -> Slot | None:
         """One slot whose rest is over at `now`; it is free from now on. None when there is none left."""

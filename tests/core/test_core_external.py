@@ -3,7 +3,7 @@
 import pytest
 from desk import Desk
 
-from proxy.core.gate import Gate
+from proxy.core.gate import Gate, Ours
 from proxy.core.model import GateReading
 
 
@@ -12,7 +12,7 @@ def gate(*observed: int, ours: int = 4) -> Gate:
     made = Gate()
     for at, count in enumerate(observed):
         made.start(float(at), 1.0, None)
-        made.ours = ours
+        made.ours = Ours(held=ours, in_flight=ours)
         made.finish(GateReading(count, float(at), None))
     return made
 

@@ -15,15 +15,16 @@ def polls_of(lag: Lag, *, ended: list[float], at: list[float], needs_s: float) -
         if what == "end":
             lag.ended(now)
         else:
-            lag.polled(sum(when <= now < when + needs_s for when in ended), now)
+            counted = sum(when <= now < when + needs_s for when in ended)
+            lag.polled(counted, counted, now)
 
 
 def test_nothing_is_learned_from_a_provider_that_forgets_in_time() -> None:
     lag = Lag(0.35)
     polls_of(lag, ended=[0.0], at=[0.4], needs_s=0.1)
     assert not lag.learned
-    assert lag.still_counted(0.0) == 0
-    assert lag.next_forgotten_at(0.0) is None
+    assert lag.may_be_counted(0.0) == 0
+    assert lag.next_look_at(0.0) is None
 
 
 def test_request_that_is_counted_longer_than_thought_raises_the_estimate_a_step() -> None:
@@ -66,13 +67,13 @@ def test_what_is_counted_for_longer_than_the_bound_was_somebody_elses() -> None:
 
 
 def test_count_of_what_is_not_forgotten_follows_the_estimate() -> None:
-    lag = Lag(0.5)
+    lag = Lag(0.25)
     assert lag.raise_()
     for at in (0.0, 0.4, 0.8):
         lag.ended(at)
-    assert [lag.still_counted(now) for now in (0.9, 1.0, 1.5, 1.8)] == [3, 2, 1, 0]
-    assert lag.next_forgotten_at(0.9) == 1.0
-    assert lag.next_forgotten_at(1.8) is None
+    assert [lag.may_be_counted(now) for now in (0.9, 1.0, 1.5, 1.8)] == [3, 2, 1, 0]
+    assert lag.next_look_at(0.8) == 0.9
+    assert lag.next_look_at(1.0) == 1.125  # beyond the estimate it is looked again when it is half as old again
 
 
 def test_estimate_stays_within_its_bounds() -> None:
@@ -88,7 +89,8 @@ def test_estimate_settles_at_a_high_quantile_of_what_the_provider_needs() -> Non
         needs_s = chance.uniform(0.6, 0.9)
         lag.ended(now)
         for poll_at in (now + lag.estimate_s, now + lag.estimate_s + 1.0):  # at the rest's end, and an interval later
-            lag.polled(int(poll_at < now + needs_s), poll_at)
+            counted = int(poll_at < now + needs_s)
+            lag.polled(counted, counted, poll_at)
         now += 10.0
         if turn > 500:
             seen.append(lag.estimate_s)
