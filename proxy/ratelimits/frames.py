@@ -52,21 +52,21 @@ class _Separated:
         self._dropping = False  # the frame is too long: `_rest` is its last byte
 
     def feed(self, data: bytes) -> Frames:
-        # Nearly every piece of a stream ends here. In text `in` takes 30 ns, with bytes 170 (CPython 3.11).
+        # Nearly every piece of a stream goes no further. In text `in` takes 30 ns, with bytes 170 (CPython 3.11); the
+        # usual end is looked at before the others.
         text = data.decode("latin-1")
-        if "error" not in text and "base_resp" not in text and not self._rest and data[-2:] == b"\n\n":
+        plain = "error" not in text and "base_resp" not in text and not self._rest
+        if plain and (data[-2:] == b"\n\n" or data.endswith(self._ends)):
             return NONE
-        return NONE if self._is_clean(data) else self._cut(data)
+        return self._cut(data)
 
     def end(self) -> Frames:
-        return NONE if self._dropping else self._frames(bytes(self._rest))
-
-    def _is_clean(self, data: bytes) -> bool:
-        """Whether this is nothing but whole frames without a mark."""
-        return not self._rest and data.endswith(self._ends) and not _marked(data)
+        return self._frames(bytes(self._rest))
 
     def _cut(self, data: bytes) -> Frames:
         rest = self._rest
+        if not rest and data.endswith(self._ends) and not _marked(data):  # the word alone is no mark
+            return NONE
         fresh = max(len(rest) - 1, 0)  # a separator may lie across two pieces
         rest += data if rest else data.lstrip(b"\r\n")
         stop = max(rest.rfind(separator, fresh) for separator in self._separators)
@@ -122,8 +122,7 @@ class Document:
 
     def end(self) -> Frames:
         body = b"".join(self._pieces)
-        # On one line: no line of a JSON that was cut shall be read as a JSON by itself.
-        return [body.replace(b"\r", b" ").replace(b"\n", b" ")] if _marked(body) else NONE
+        return [body] if _marked(body) else NONE
 
 
 _TEXT = re.compile(rb'["\\]')

@@ -41,6 +41,8 @@ class Success:
         self._relay.end()
         self.close()
 
+    # The head has passed when this becomes the sink.
+
     def heard(self) -> None: ...
 
     def interim(self, head: ResponseHead) -> None: ...

@@ -1,12 +1,14 @@
-# A bounded, decompressed copy of a body, whatever was sent.
+# A bounded, decompressed copy of a body, whole or in pieces, whatever was sent.
 
 import gzip
-import importlib.util
 import zlib
 
+import brotli
 import pytest
+import zstandard
 
 from proxy.ratelimits import decoded
+from proxy.ratelimits.decoding import Decoder
 
 TEXT = b'{"error":{"message":"Number of concurrent connections"}}' * 20
 
@@ -52,17 +54,59 @@ def test_what_cannot_be_read_is_nothing(encoding):
     assert decoded(b"\xff\xfe no such stream", encoding) == b""
 
 
-@pytest.mark.skipif(importlib.util.find_spec("brotli") is None, reason="brotli is not installed")
 def test_brotli_is_taken_off_and_bounded():
-    import brotli
-
     assert decoded(brotli.compress(TEXT), "br") == TEXT
     assert decoded(brotli.compress(bytes(50_000_000)), "br", 1000) == bytes(1000)
 
 
-@pytest.mark.skipif(importlib.util.find_spec("zstandard") is None, reason="zstandard is not installed")
 def test_zstandard_is_taken_off_and_bounded():
-    import zstandard
-
     assert decoded(zstandard.compress(TEXT), "zstd") == TEXT
     assert decoded(zstandard.compress(bytes(50_000_000)), "zstd", 1000) == bytes(1000)
+
+
+# --- in pieces ---
+
+
+def pieces(body, size):
+    return [body[at : at + size] for at in range(0, len(body), size)]
+
+
+PACKED = [
+    ("", TEXT),
+    ("gzip", gzip.compress(TEXT, mtime=0)),
+    ("deflate", zlib.compress(TEXT)),
+    ("deflate", bare_deflate(TEXT)),
+    ("br", brotli.compress(TEXT)),
+    ("zstd", zstandard.compress(TEXT)),
+    ("zstd, br, deflate, gzip", gzip.compress(zlib.compress(brotli.compress(zstandard.compress(TEXT))), mtime=0)),
+]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "packed"), PACKED, ids=["none", "gzip", "deflate", "bare deflate", "br", "zstd", "four of them"]
+)
+@pytest.mark.parametrize("size", [1, 2, 100, 1 << 20])
+def test_pieces_give_what_the_whole_gives(encoding, packed, size):
+    decoder = Decoder(encoding)
+    assert b"".join(decoder.feed(piece, 65_536) for piece in pieces(packed, size)) == TEXT
+    assert not decoder.broken
+
+
+@pytest.mark.parametrize(("encoding", "pack"), [("gzip", gzip.compress), ("br", brotli.compress)])
+def test_piece_that_holds_more_than_its_limit_is_the_last_one_that_is_read(encoding, pack):
+    decoder = Decoder(encoding)
+    assert decoder.feed(pack(bytes(1_000_000)), 1000) == bytes(1000)
+    assert decoder.broken
+    assert decoder.feed(b"more", 1000) == b""
+
+
+def test_bomb_in_the_inner_coding_is_given_up_too():
+    decoder = Decoder("gzip, gzip")
+    assert len(decoder.feed(gzip.compress(gzip.compress(bytes(100_000_000))), 1000)) <= 1000
+    assert decoder.broken
+
+
+def test_what_follows_the_end_of_a_coded_body_is_not_read():
+    decoder = Decoder("gzip")
+    assert decoder.feed(gzip.compress(TEXT), 65_536) == TEXT
+    assert decoder.feed(b"more", 65_536) == b""

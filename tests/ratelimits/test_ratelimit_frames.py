@@ -152,11 +152,19 @@ def test_wait_comes_with_it():
     assert verdict([body]) == ("rate", 7000)
 
 
-def test_frame_is_found_with_its_last_byte():
+@pytest.mark.parametrize("line_end", [b"\n", b"\r\n", b"\r"])
+def test_frame_is_found_with_its_end_and_nothing_is_kept_behind_it(line_end):
     framing = framing_of(SSE, "")
-    for at in range(len(ANTHROPIC) - 1):
-        assert list(framing.feed(ANTHROPIC[at : at + 1])) == []
-    assert list(framing.feed(ANTHROPIC[-1:])) == [ANTHROPIC.rstrip()]
+    for frame in (ANTHROPIC, OVERLOADED):
+        frame = frame.replace(b"\n", line_end)
+        for at in range(len(frame) - 2):
+            assert list(framing.feed(frame[at : at + 1])) == []
+        found = [*framing.feed(frame[-2:-1]), *framing.feed(frame[-1:])]
+        assert found == [frame.rstrip()]
+        assert not framing._rest, "the next piece takes the short way"
+
+
+def test_element_is_found_with_its_end():
     array = framing_of(JSON, "")
     assert list(array.feed(GEMINI)) == []
     assert len(array.feed(GEMINI_ERROR[: GEMINI_ERROR.rindex(b"}") + 1])) == 1
@@ -210,6 +218,7 @@ HARMLESS = {
     "minimax' good frame": (SSE, event(choices=[], base_resp={"status_code": 0, "status_msg": ""})),
     "bedrock's text": (AWS, AWS_TEXT + aws(b":exception-type\x07\x00\x13throttlingException", event_type="chunk")),
     "plain text": ("text/plain", b'error\n{"error":{"type":"rate_limit_error"}}\n'),
+    "plain text with a frame in it": ("text/plain", b"You get:\n\n" + ANTHROPIC),
     "web page": ("text/html", b'<p>{"error":{"type":"rate_limit_error"}}'),
     "image": ("image/png", ANTHROPIC),
     "done": (SSE, b"data: [DONE]\n\n"),
@@ -299,8 +308,13 @@ def test_frame_that_is_too_long_is_dropped_and_the_next_one_is_read(size, line_e
 
     assert len(frames(pieces(long(FRAME_MAX), size))) == 1
     assert frames(pieces(long(FRAME_MAX + 1), size)) == []
+    for left in range(5):  # whatever has come of its end
+        whole = long(FRAME_MAX)
+        stop = len(whole) - left
+        assert len(frames([whole[:stop], whole[stop:]])) == 1
     body = long(3 * FRAME_MAX) + ANTHROPIC + long(2 * FRAME_MAX)
     assert frames(pieces(body, size)) == [ANTHROPIC.rstrip()]
+    assert frames([*pieces(long(3 * FRAME_MAX), size), DELTA, ANTHROPIC]) == [ANTHROPIC.rstrip()]
 
 
 def test_element_that_is_too_long_is_dropped_and_the_next_one_is_read():
@@ -330,7 +344,8 @@ def test_what_is_kept_stays_small_while_a_frame_does_not_end():
     framing = framing_of(SSE, "")
     for _ in range(100):
         framing.feed(b"data: error " + b"x" * 65_536)
-        assert len(framing._rest) <= FRAME_MAX + 65_536 + 12
+        assert len(framing._rest) <= FRAME_MAX + 2
+    assert len(framing._rest) == 1
 
 
 # --- content codings ---

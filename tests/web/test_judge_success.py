@@ -9,7 +9,8 @@ import pytest
 from rawsides.message import CHUNKED, LAST_CHUNK, answer, begun, chunk, get, post
 from rawsides.rig import becomes
 
-from proxy.web import success
+from proxy.ratelimits import classify
+from proxy.web import judge, success
 
 BODY = b'{"stream":true}'
 SSE = "Content-Type: text/event-stream"
@@ -66,6 +67,49 @@ async def test_one_answer_is_one_refusal(start):
     await passes(client, link, LAST_CHUNK)
     await rig.record()
     assert told == ["overload"]
+
+
+async def test_each_frame_is_looked_at_once(start, monkeypatch):
+    looked = []
+
+    def nothing(status, headers, body, **about):
+        looked.append(body)
+        return classify(status, [], b"", now=0)
+
+    monkeypatch.setattr(judge, "classify", nothing)
+    _, client, link = await streaming(start)
+    await passes(client, link, chunk(RATE), chunk(DELTA), chunk(QUOTA) + chunk(OVERLOAD.rstrip()), LAST_CHUNK)
+    assert looked == [RATE.rstrip(), QUOTA.rstrip(), OVERLOAD.rstrip()]
+
+
+async def test_payload_is_collected_only_while_it_is_read(start):
+    rig, client, link = await streaming(start)
+    (slot,) = rig.scheduler.slots()
+    body = rig.admission._holders[slot.id].exchange._body
+    await passes(client, link, chunk(DELTA))
+    assert body.decoded == []
+    await passes(client, link, chunk(RATE))
+    assert body.decoded is None
+    await passes(client, link, LAST_CHUNK)
+
+
+async def test_payload_of_what_is_not_watched_is_not_collected(start):
+    rig, client, link = await streaming(start, "Content-Type: image/png")
+    (slot,) = rig.scheduler.slots()
+    assert rig.admission._holders[slot.id].exchange._body.decoded is None
+    await passes(client, link, chunk(RATE), LAST_CHUNK)
+
+
+async def test_what_the_last_bytes_say_is_told_with_them(start):
+    """Before anybody hears of the end, who might send the next request."""
+    rig, client, link = await streaming(start)
+    (slot,) = rig.scheduler.slots()
+    exchange = rig.admission._holders[slot.id].exchange
+    over = []
+    limited = rig.admission.rate_limited
+    rig.admission.rate_limited = lambda *args, **about: (over.append(exchange.ended.done()), limited(*args, **about))
+    await passes(client, link, chunk(RATE.rstrip()), LAST_CHUNK)
+    assert over == [False]
 
 
 async def test_each_byte_may_come_alone(start):
