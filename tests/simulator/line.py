@@ -38,6 +38,20 @@ class Sender(Protocol):
         """The answer is complete."""
 
 
+class Sending:
+    """One try on its way. `abort` is what a proxy does when it closes its connection: nothing more is heard."""
+
+    def __init__(self, clock: Clock, account: Account) -> None:
+        self.aborted = False
+        self.taken: Taken | None = None
+        self._clock, self._account = clock, account
+
+    def abort(self) -> None:
+        self.aborted = True
+        if self.taken is not None:
+            self._account.end(self.taken, self._clock.now)
+
+
 class Line:
     """To one account."""
 
@@ -46,21 +60,25 @@ class Line:
         self._account = account
         self._chance = chance
 
-    def send(self, request: Request, sender: Sender) -> None:
+    def send(self, request: Request, sender: Sender) -> Sending:
         """Send it now; `sender` hears what becomes of it."""
-        self._later(NET_S, lambda: self._arrived(request, sender))
+        sending = Sending(self._clock, self._account)
+        self._later(sending, NET_S.draw(self._chance), lambda: self._arrived(request, sender, sending))
+        return sending
 
-    def _later(self, seconds: Range, action: Callable[[], None]) -> None:
-        self._clock.later(seconds.draw(self._chance), action)
+    def _later(self, sending: Sending, seconds: float, action: Callable[[], None]) -> None:
+        self._clock.later(seconds, lambda: None if sending.aborted else action())
 
-    def _arrived(self, request: Request, sender: Sender) -> None:
+    def _arrived(self, request: Request, sender: Sender, sending: Sending) -> None:
         taken = self._account.begin(self._clock.now, tokens=request.tokens, model=request.model)
         if isinstance(taken, Refusal):
-            self._later(REFUSED_S, lambda: self._say_no(request, sender, taken))
+            thinks_s = REFUSED_S.draw(self._chance)
+            self._later(sending, thinks_s, lambda: self._say_no(request, sender, sending, taken))
         else:
-            self._give(request, sender, taken)
+            sending.taken = taken
+            self._give(request, sender, sending, taken)
 
-    def _say_no(self, request: Request, sender: Sender, said: Refusal) -> None:
+    def _say_no(self, request: Request, sender: Sender, sending: Sending, said: Refusal) -> None:
         terms, now = self._account.terms, self._clock.now
         answer = refusal(terms.dialect, said, now)
         headers = [*answer.headers, *self._account.headers(now)]
@@ -70,14 +88,14 @@ class Line:
         else:
             data = answer.frame.partition(b"data: ")[2].strip()
             refused = Refused(said.reason, 200, [("Content-Type", "text/event-stream")], data, in_stream=True)
-            self._clock.later(net_s, lambda: sender.answered(request, refused.headers))
-        self._clock.later(net_s, lambda: sender.refused(request, refused))
+            self._later(sending, net_s, lambda: sender.answered(request, refused.headers))
+        self._later(sending, net_s, lambda: sender.refused(request, refused))
 
-    def _give(self, request: Request, sender: Sender, taken: Taken) -> None:
+    def _give(self, request: Request, sender: Sender, sending: Sending, taken: Taken) -> None:
         work_s = request.work_s * taken.slowness
         head_s = min(HEAD_S.draw(self._chance), work_s)
         headers = self._account.headers(self._clock.now)
         net_s = NET_S.draw(self._chance)
-        self._clock.later(head_s + net_s, lambda: sender.answered(request, headers))
-        self._clock.later(work_s, lambda: self._account.end(taken, self._clock.now))
-        self._clock.later(work_s + net_s, lambda: sender.ended(request))
+        self._later(sending, head_s + net_s, lambda: sender.answered(request, headers))
+        self._later(sending, work_s, lambda: self._account.end(taken, self._clock.now))
+        self._later(sending, work_s + net_s, lambda: sender.ended(request))

@@ -89,6 +89,7 @@ def setup(options: argparse.Namespace, way: str) -> Setup:
         hours=options.hours,
         seed=options.seed,
         way=way,
+        unrest=options.unrest,
     )
 
 
@@ -145,6 +146,7 @@ def _proxy(to: argparse.ArgumentParser) -> None:
     add("--no-auto-reduce", dest="auto_reduce", action="store_false", help="the limit stays")
     add("--pause-default", type=duration, default=queueing.pause_default_s, help="where no wait is stated (30s)")
     add("--pause-min", type=duration, default=queueing.pause_min_s, help="at least (default 0; the umans preset: 5s)")
+    add("--unrest", action="store_true", help="calls leave the queue, slots are reclaimed, a person stars and pauses")
     add("--json", action="store_true", help="everything, as JSON; with --way all a list")
 
 

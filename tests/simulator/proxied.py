@@ -34,9 +34,10 @@ from proxy.ratelimits import classify, exhausted_ms
 from .clock import Clock
 from .dialects import Headers
 from .fleet import Fleet
-from .line import Line, Refused
+from .line import Line, Refused, Sending
 from .measure import Meter
 from .provider import Account, Reason
+from .unrest import Unrest
 from .work import Request
 
 ABSORBED = frozenset({Kind.CONCURRENCY, Kind.RATE, Kind.OVERLOAD})  # spec §7.5
@@ -58,13 +59,16 @@ class Proxied:
         preset: str,
         stars: set[str],
         chance: random.Random,
+        unrest_chance: random.Random | None,
     ) -> None:
         self.scheduler = scheduler
         self.steps = 0  # calls of the scheduler
+        self.unrest = Unrest(self, clock, stars, unrest_chance)
         self._clock, self._line, self._fleet, self._meter = clock, line, fleet, meter
         self._account, self._preset, self._stars, self._chance = account, preset, stars, chance
         self._requests: dict[int, Request] = {}  # by ticket: those that wait or hold
         self._slots: dict[int, Slot] = {}  # by request
+        self._sendings: dict[int, Sending] = {}  # by request
         self._tries_left: dict[int, int] = {}  # by ticket: what absorb has left
         self._tickets = 0
         self._tick_at = math.inf
@@ -133,6 +137,7 @@ class Proxied:
     def _give_back(self, request: Request, slot: Slot) -> None:
         del self._slots[request.number], self._requests[slot.id], self._tries_left[slot.id]
         self.apply(self.scheduler.release(slot, self._clock.now))
+        self.unrest.released(slot)
 
     # --- what the scheduler says ---
 
@@ -143,12 +148,13 @@ class Proxied:
             match effect:
                 case Queued(ticket=ticket):
                     self._meter.lined_up(self._requests[ticket.id])
+                    self.unrest.lined_up(ticket)
                 case Granted(slot=slot):
                     self._granted(slot)
                 case NoSlot(ticket=ticket, code=code):
                     self._no_slot(ticket, code)
                 case Left(ticket=ticket):
-                    self._meter.left(self._requests[ticket.id])
+                    self._left(ticket)
                 case Released(slot=slot):
                     self._released(slot)
                 case PollUsage():
@@ -162,8 +168,8 @@ class Proxied:
                     self._meter.event(f"limit {limit}: {getattr(effect, 'by', 'reduced')}")
                 case CooldownSet(cooldown_s=cooldown_s, by=by):
                     self._meter.event(f"cooldown {cooldown_s:.3f} s: {by}")
-                case Reclaimed():
-                    raise AssertionError(f"nobody here is silent: {effect}")
+                case Reclaimed(slot=slot):
+                    self._reclaimed(slot)
         self._arm()
 
     def _granted(self, slot: Slot) -> None:
@@ -172,7 +178,8 @@ class Proxied:
         self._meter.sent(request, self._stars)
         self._slots[request.number] = slot
         slot.phase = Phase.WAITING
-        self._line.send(request, self)
+        self._sendings[request.number] = self._line.send(request, self)
+        self.unrest.sent(slot, request)
 
     def _no_slot(self, ticket: Ticket, code: str) -> None:
         request = self._requests.pop(ticket.id)
@@ -182,6 +189,19 @@ class Proxied:
         wait_s = min(self.scheduler.wait_estimate_s(self._clock.now), RETRY_AFTER_MAX_S)
         headers = [("Retry-After", str(max(1, math.ceil(wait_s))))]
         own = Refused(Reason.OVERLOAD, 503, headers, b"", in_stream=False)
+        self._clock.later(0.0, lambda: self._fleet.failed(request, own))
+
+    def _left(self, ticket: Ticket) -> None:
+        request = self._requests.pop(ticket.id)
+        del self._tries_left[ticket.id]
+        self._meter.left(request)
+        self._fleet.left(request)
+
+    def _reclaimed(self, slot: Slot) -> None:
+        request = self._requests.pop(slot.id)
+        del self._slots[request.number], self._tries_left[slot.id]
+        self._sendings[request.number].abort()
+        own = Refused(Reason.OVERLOAD, 504, [], b"", in_stream=False)
         self._clock.later(0.0, lambda: self._fleet.failed(request, own))
 
     def _released(self, slot: Slot) -> None:

@@ -48,6 +48,7 @@ def figures(run: Simulation) -> dict[str, Any]:
         "limit_at_end": None if proxy is None else proxy.scheduler.limit,
         "cooldown_at_end": None if proxy is None else round(proxy.scheduler.cooldown_s, 3),
         "scheduler_calls": None if proxy is None else proxy.steps,
+        "scheduler_calls_a_minute": None if proxy is None else round(60 * proxy.steps / run.cpu_s),
         "events": [{"at": round(event.at, 1), "what": event.what} for event in meter.events],
     }
 
@@ -86,6 +87,7 @@ _LINES = {
     "polls": "usage polls",
     "limit_at_end": "limit at the end",
     "cooldown_at_end": "cooldown at the end, s",
+    "scheduler_calls_a_minute": "calls of the scheduler a minute",
 }
 _SHARES = {"makespan_of_ideal", "in_use_of_what_cooldown_allows", "in_use_of_what_provider_allows", "paused_share"}
 

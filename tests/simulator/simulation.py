@@ -1,6 +1,7 @@
 # A run: agents with work for some hours, one account, one way between them, one simulated clock.
 
 import random
+import time
 from dataclasses import dataclass, field
 
 from .clock import Clock
@@ -26,6 +27,7 @@ class Setup:
     hours: float = 1.0
     seed: int = 1
     way: str = "proxy"
+    unrest: bool = False
 
 
 class Simulation:
@@ -41,6 +43,7 @@ class Simulation:
         self.meter = Meter(self.account, self.slots)
         self.fleet = Fleet(self.clock, load, self.backlog, self.meter, random.Random(f"fleet {setup.seed}"))
         self.proxy: Proxied | None = None
+        self.cpu_s = 0.0  # what the run took of this machine
         self.fleet.way = self._way(Line(self.clock, self.account, random.Random(f"line {setup.seed}")))
 
     def _way(self, line: Line) -> Direct | Proxied:
@@ -59,15 +62,20 @@ class Simulation:
             preset=self.setup.terms.dialect,
             stars=stars,
             chance=random.Random(f"polls {self.setup.seed}"),
+            unrest_chance=random.Random(f"unrest {self.setup.seed}") if self.setup.unrest else None,
         )
         return self.proxy
 
     def run(self) -> "Simulation":
         """Until every agent is done."""
+        began_s = time.process_time()
         self.fleet.start()
+        if self.proxy is not None:
+            self.proxy.unrest.start()
         while self.fleet.working:
             self.meter.elapse(self.clock.next_at)
             self.clock.step()
+        self.cpu_s = time.process_time() - began_s
         return self
 
     @property
