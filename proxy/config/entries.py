@@ -18,6 +18,9 @@ from .yaml_lines import read_yaml
 
 Raw = dict[str, Any]
 
+# Whose refusals are known (proxy/ratelimits/dialects.py) though they are no built-in upstreams; `preset` may name them.
+DIALECTS = ("cohere", "dashscope", "featherless", "llama-swap", "tgi", "vertex")
+
 PROVIDER_KEYS = keys_of(Provider)
 _FORM = Block(Upstream, others=PROVIDER_KEYS)
 
@@ -87,11 +90,11 @@ def _entry(name: str, said: Raw, builtin: dict[str, Raw], report: Report) -> Ent
     rules = builtin.get(name, {})
     preset = name if rules else None
     if said.get("preset") is not None:
-        preset = choice(*builtin).read(said["preset"], (*at, "preset"), report)
+        preset = choice(*builtin, *DIALECTS).read(said["preset"], (*at, "preset"), report)
     if preset is BAD:
         preset = None
     if preset not in (None, name):
-        theirs = {key: value for key, value in builtin[preset].items() if key != "url"}
+        theirs = {key: value for key, value in builtin.get(preset, {}).items() if key != "url"}
         rules = theirs | ({"url": rules["url"]} if rules else {})
     raw = {**over(rules, said), "preset": preset}
     if "url" not in raw:

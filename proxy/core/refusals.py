@@ -45,8 +45,8 @@ class Refusals:
         if queue.limit.value is not None:
             self._react(slot, seen, now)
 
-    def answered(self, slot: Slot) -> None:
-        """An answer without a rate limit has begun."""
+    def succeeded(self, slot: Slot) -> None:
+        """A successful answer has begun."""
         if self.quota is not None and slot.grant > self._quota_at_grant:
             self.quota = None
 

@@ -132,9 +132,11 @@ class Scheduler:
 
     # --- what the provider says ---------------------------------------------------------------------------------
 
-    def answered(self, slot: Slot, now: float) -> list[Effect]:
-        """An answer without a rate limit has begun: a probe has succeeded, the others may follow."""
-        self._refusals.answered(slot)
+    def answered(self, slot: Slot, now: float, *, success: bool = True) -> list[Effect]:
+        """An answer without a rate limit has begun: a probe has succeeded, the others may follow. One that is no
+        `success` shows nothing else."""
+        if success:
+            self._refusals.succeeded(slot)
         if self._queue.pause.answered(slot):
             self._queue.pump(now)
         return self._flush()

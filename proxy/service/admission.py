@@ -18,6 +18,7 @@ from proxy.service.clock import Clock
 
 RETRY_AFTER_MAX_S = 59  # at 60 and more some agents give up at once (spec §11)
 _JITTER = 0.25  # of the estimate, upwards: refused clients must not come back as one wave
+OVERLOAD_REST_S, OVERLOAD_REST_MAX_S = 0.5, 8.0  # as the SDKs of OpenAI and Anthropic back off
 
 Observer = Callable[[str, Effect], None]
 
@@ -89,6 +90,15 @@ class Admission:
         self._holders.pop(slot.id, None)
         return await self._outcome(slot.ticket, credentials, self.scheduler.requeue(slot, self._clock.now()))
 
+    async def acquire_later(self, slot: Slot, credentials: Mapping[str, str], tries: int) -> Slot:
+        """Like `acquire_again`, where the provider is overloaded and did not say for how long: the place is taken up
+        only after a rest, twice as long after each of `tries`, so that no provider in trouble is hammered."""
+        self._check_held(slot)
+        self.release(slot)
+        rest_s = min(OVERLOAD_REST_S * 2.0 ** (tries - 1), OVERLOAD_REST_MAX_S)
+        await asyncio.sleep(rest_s * (1 + _JITTER * self._chance.random()))
+        return await self.acquire(slot.ticket, credentials)
+
     async def _outcome(self, ticket: Ticket, credentials: Mapping[str, str], effects: list[Effect]) -> Slot:
         future: asyncio.Future[Slot] = self._loop.create_future()
         self._futures[ticket.id] = future
@@ -124,9 +134,9 @@ class Admission:
             self._holders.pop(slot.id, None)
             self.apply(self.scheduler.release(slot, self._clock.now(), reached=reached))
 
-    def answered(self, slot: Slot) -> None:
+    def answered(self, slot: Slot, *, success: bool) -> None:
         """The answer began, without a rate limit."""
-        effects = self.scheduler.answered(slot, self._clock.now())
+        effects = self.scheduler.answered(slot, self._clock.now(), success=success)
         if effects:
             self.apply(effects)
 

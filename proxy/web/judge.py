@@ -27,12 +27,13 @@ ABSORBED = frozenset({Kind.CONCURRENCY, Kind.RATE, Kind.OVERLOAD})  # spec §7.5
 
 class Judge:
     """The sink of a counted request's exchange, in front of its relay. `absorb`: whether a refusal may be held back and
-    answered by another try; afterwards `absorbed` says whether it was."""
+    answered by another try; afterwards `absorbed` says whether it was, and `rests` whether that try needs a rest: the
+    provider is overloaded and did not say for how long."""
 
     def __init__(
         self, relay: Relay, admission: Admission, slot: Slot, *, preset: str | None, absorb: bool, clock: Clock
     ) -> None:
-        self.absorbed = False
+        self.absorbed = self.rests = False
         self._exchange: Exchange | None = None
         self._relay = relay
         self._admission = admission
@@ -73,7 +74,7 @@ class Judge:
             self._relay.begin(head, length)
 
     def switch(self, head: ResponseHead) -> None:
-        self._admission.answered(self._slot)
+        self._admission.answered(self._slot, success=True)
         self._pass_by()
         self._relay.switch(head)
 
@@ -124,13 +125,14 @@ class Judge:
             return None
         kind = self._classify(head, self._body(head))
         if kind == Kind.NONE:
-            self._admission.answered(self._slot)
+            self._admission.answered(self._slot, success=False)
         return kind
 
     def _classify(self, head: ResponseHead, body: bytes) -> str:
         """The kind of what `head` and `body` say; the queue hears of it, unless it is nothing."""
         now = self._clock.wall_ms() / 1000
         verdict = classify(head.status, text_fields(head.fields), body, preset=self._preset, now=now)
+        self.rests = verdict.kind == Kind.OVERLOAD and verdict.retry_after_ms is None
         if verdict.kind != Kind.NONE:
             self._admission.rate_limited(
                 self._slot, status=head.status, kind=verdict.kind, retry_after_ms=verdict.retry_after_ms
@@ -153,7 +155,7 @@ class Judge:
         wait_ms = exhausted_ms(text_fields(head.fields), now=self._clock.wall_ms() / 1000)
         if wait_ms is not None:  # first, or the success of a probe would let everybody go into the empty bucket
             self._admission.exhausted(wait_ms / 1000)
-        self._admission.answered(self._slot)
+        self._admission.answered(self._slot, success=head.status < 400)
         self._pass_by()
         if head.status < 300 and length:
             self._watch(head)

@@ -105,16 +105,19 @@ class Turn:
             for name, (_, value) in zip(self._request.head.names, self._request.head.fields, strict=True)
             if name in CREDENTIALS
         }
-        tries = admission.scheduler.policy.absorb
+        absorbs, tries = admission.scheduler.policy.absorb, 0
         slot = await self._wait(admission.acquire(ticket, credentials))
         while True:
             share.close()  # what goes upstream waits no more
-            judge, passage = await self._go(slot, absorb=tries > 0)
+            judge, passage = await self._go(slot, absorb=tries < absorbs)
             if not judge.absorbed:
                 return
-            tries -= 1
+            tries += 1
             try:
-                slot = await self._wait(admission.acquire_again(slot, credentials))
+                if judge.rests:
+                    slot = await self._wait(admission.acquire_later(slot, credentials, tries))
+                else:
+                    slot = await self._wait(admission.acquire_again(slot, credentials))
             except OwnAnswer:
                 judge.hand_over()  # the last answer is what the client sees
                 note(passage, self._record)

@@ -4,8 +4,9 @@ from typing import Any
 import pytest
 
 from proxy.config import Provider, Settings, load
-from proxy.config.entries import over
+from proxy.config.entries import DIALECTS, over, read_presets
 from proxy.errors import ConfigErrors
+from proxy.ratelimits import dialects
 
 HOME = {"HOME": "/home/somebody"}
 
@@ -202,3 +203,15 @@ def test_every_upstream_has_its_provider() -> None:
         provider = it.providers[up.provider_id]
         assert isinstance(provider, Provider)
         assert name in provider.upstreams
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_dialect_that_is_no_upstream_may_be_named_as_preset(name: str) -> None:
+    it = read(f"upstreams: {{a: {{url: http://h, preset: {name}}}}}")
+    assert it.upstreams["a"].preset == name
+    assert name not in it.upstreams
+
+
+def test_every_dialect_can_be_chosen() -> None:
+    assert {*DIALECTS, *read_presets()} >= dialects._DIALECTS.keys()
+    assert not {*DIALECTS} & read_presets().keys()

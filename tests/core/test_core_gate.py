@@ -4,7 +4,8 @@ import pytest
 from desk import Desk
 
 from proxy.core.gate import Gate
-from proxy.core.model import GateReading
+from proxy.core.model import GateReading, Phase
+from proxy.core.slots import UNSEEN_S
 
 
 def gated(limit: int = 1, **facts: object) -> Desk:
@@ -351,3 +352,47 @@ def test_repr_of_a_gate_says_what_it_saw() -> None:
     gate.finish(GateReading(None, 3.0, "HTTP 500"))
     gate.start(0.0, 1.0, None)
     assert repr(gate) == "<Gate polling saw 3, then HTTP 500>"
+
+
+# --- what is under way while a poll counts ---
+
+
+def two_free(observed: int) -> Desk:
+    """Two of four slots are free, two wait, and the poll that runs will say `observed`."""
+    desk = Desk(4, gate_interval_s=1.0)
+    desk.crowd("a b c d e f")
+    desk.now = 5.0
+    desk.release("a")
+    desk.polled(9)
+    assert desk.release("b") == ["b released", "poll for e"]
+    assert desk.polled(observed) == ["e granted", "poll for f"]
+    return desk
+
+
+def test_poll_that_follows_a_grant_counts_what_may_not_have_arrived() -> None:
+    desk = two_free(3)
+    desk.now = 5.1
+    assert desk.polled(3) == [], "one of ours that has ended, two that are held, and e on its way"
+    assert desk.deadline == 5.1 + UNSEEN_S
+    desk.at(5.1 + UNSEEN_S)
+    assert desk.polled(3) == ["f granted"], "now it would count e"
+
+
+def test_poll_that_has_counted_what_was_granted_is_believed() -> None:
+    desk = two_free(2)
+    desk.now = 5.1
+    assert desk.polled(3) == ["f granted"]
+
+
+def test_there_is_room_for_both_though_the_first_may_not_have_arrived() -> None:
+    desk = two_free(1)
+    desk.now = 5.1
+    assert desk.polled(1) == ["f granted"]
+
+
+def test_request_whose_answer_has_begun_has_arrived() -> None:
+    desk = two_free(3)
+    desk.slots["e"].phase = Phase.STREAMING
+    desk.polled(9)
+    desk.at(6.0)
+    assert desk.polled(3) == ["f granted"]

@@ -97,6 +97,8 @@ def test_used_up_quota_is_shown_until_an_answer_shows_otherwise() -> None:
     assert desk.scheduler.snapshot(0.0).quota is not None
     desk.release("a")
     desk.ask("c")
+    desk.scheduler.answered(desk.slots["c"], 0.0, success=False)  # a 404 shows nothing
+    assert desk.scheduler.snapshot(0.0).quota is not None
     desk.answer("c")
     assert desk.scheduler.snapshot(0.0).quota is None
 

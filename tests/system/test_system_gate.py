@@ -139,7 +139,8 @@ async def test_poll_that_never_answers_times_out_and_grants(rig: Rig) -> None:
     await until(lambda: usage.open == 0, what="the poll's connection to be closed")
 
 
-async def test_polls_never_overlap(rig: Rig) -> None:
+async def test_polls_never_overlap(start: Starter) -> None:
+    rig = await start(UPSTREAMS)  # of its own: what polls told of others is believed for a while
     usage = Usage(5)
 
     async def slow(call: Call) -> None:
@@ -186,7 +187,8 @@ async def test_nobody_takes_the_fast_path_while_a_poll_runs(rig: Rig) -> None:
     assert (await rig.up.call()).name == "newcomer"
 
 
-async def test_poll_speaks_with_the_credentials_of_the_waiter_only(rig: Rig) -> None:
+async def test_poll_speaks_with_the_credentials_of_the_waiter_only(start: Starter) -> None:
+    rig = await start(UPSTREAMS)  # of its own: what polls told of others is believed for a while
     usage = Usage(0)
     keys = [("Authorization", "Bearer sk-waiter"), ("x-api-key", "key-waiter"), ("Cookie", "c=1"), ("X-Other", "1")]
     first, _ = await two_run_and_wait(rig, "a", usage=usage, headers=keys)
