@@ -342,10 +342,12 @@ def test_long_document_is_no_error_and_read_no_further():
 
 def test_what_is_kept_stays_small_while_a_frame_does_not_end():
     framing = framing_of(SSE, "")
-    for _ in range(100):
+    kept = []
+    for _ in range(20):
         framing.feed(b"data: error " + b"x" * 65_536)
-        assert len(framing._rest) <= FRAME_MAX + 2
-    assert len(framing._rest) == 1
+        kept.append(len(framing._rest))
+    assert max(kept) <= FRAME_MAX
+    assert set(kept[5:]) == {1}
 
 
 # --- content codings ---
