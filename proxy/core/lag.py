@@ -60,11 +60,10 @@ class Lag:
             elif position >= counted:
                 one.counted_s = age_s
 
-    def raise_(self) -> bool:
-        """A refusal shows that it is longer than thought; False if it cannot be thought to be longer."""
-        before_s, self.estimate_s = self.estimate_s, _bounded(self.estimate_s * 2)
+    def raise_(self) -> None:
+        """A refusal shows that it is longer than thought."""
+        self._move(2.0)
         self.learned = True
-        return self.estimate_s > before_s
 
     def may_be_counted(self, now: float) -> int:
         """How many ended requests the provider may still count: twice as long as the estimate says, since being wrong

@@ -6,11 +6,10 @@
 
 from collections.abc import Set as AbstractSet
 
+from proxy.core.cooldown import Cooldown
 from proxy.core.gate import Gate, Ours
-from proxy.core.lag import Lag
 from proxy.core.limit import Limit
 from proxy.core.model import (
-    CooldownSet,
     Effect,
     GateReading,
     Granted,
@@ -30,19 +29,14 @@ from proxy.core.recovery import Recovery
 from proxy.core.slots import UNSEEN_S, Slots
 from proxy.core.waitlist import Waitlist
 
-_WORTH_TELLING = 1.1  # a learned cooldown that moved by less is not told, nor stored
-
 
 class Queue:
     """What a scheduler decides upon. Methods that change something add to `out` what happened, in order."""
 
     __slots__ = (
-        "_told_cooldown_s",
-        "cooldown_s",
+        "cooldown",
         "freed_at",
         "gate",
-        "lag",
-        "learns_cooldown",
         "limit",
         "out",
         "pause",
@@ -53,20 +47,12 @@ class Queue:
     )
 
     def __init__(
-        self,
-        policy: Policy,
-        stars: AbstractSet[str],
-        limit: Limit,
-        recovery: Recovery,
-        cooldown_s: float,
-        *,
-        learns_cooldown: bool,
+        self, policy: Policy, stars: AbstractSet[str], limit: Limit, recovery: Recovery, cooldown: Cooldown
     ) -> None:
         self.policy = policy
         self.limit = limit
         self.recovery = recovery
-        self.lag = Lag(cooldown_s)
-        self.set_cooldown(cooldown_s, learns=learns_cooldown)
+        self.cooldown = cooldown
         self.freed_at: float | None = None  # when a slot that had been used became free last
         self.waiting = Waitlist(stars)
         self.slots = Slots()
@@ -98,16 +84,8 @@ class Queue:
             return self.limit.has_room(self.in_flight)
         if self.gate.polling:
             return False
-        ours = max(self.in_flight, self.slots.held + self.lag.may_be_counted(now))
+        ours = max(self.in_flight, self.slots.held + self.cooldown.lag.may_be_counted(now))
         return self.limit.has_room(ours + (self.gate.external(now) or 0))
-
-    def set_cooldown(self, cooldown_s: float, *, learns: bool) -> None:
-        """How long slots released from now on rest; with `learns`, that is where learning begins."""
-        self.learns_cooldown = learns
-        if learns:
-            self.lag = Lag(cooldown_s)
-            cooldown_s = self.lag.estimate_s
-        self.cooldown_s = self._told_cooldown_s = cooldown_s
 
     def pump(self, now: float, freed: Slot | None = None) -> None:
         """Something changed, `freed` became free for one: give what can be given, or ask the provider first."""
@@ -145,7 +123,7 @@ class Queue:
 
     def _look_sooner(self, reading: GateReading) -> None:
         """Poll again before the interval is over, if it is known when the count will be another."""
-        gate, look_at = self.gate, self.lag.next_look_at(reading.at)
+        gate, look_at = self.gate, self.cooldown.lag.next_look_at(reading.at)
         if look_at is not None:
             gate.next_poll_at = min(gate.next_poll_at, look_at)
         if reading.observed is not None and gate.counted != reading.observed:
@@ -154,16 +132,8 @@ class Queue:
     def _learn(self, observed: int) -> None:
         gate, ours = self.gate, self.gate.ours
         beyond = observed - ours.held - (gate.external(gate.began_at) or 0)
-        self.lag.polled(max(0, beyond), max(0, beyond + ours.unseen), gate.began_at)
-        if self.learns_cooldown:
-            self.rest_as_learned()
-
-    def rest_as_learned(self) -> None:
-        """cooldown: auto: rest for as long as the provider needs to forget. Told where it is a change worth telling."""
-        self.cooldown_s = self.lag.estimate_s
-        if not 1 / _WORTH_TELLING < self.cooldown_s / self._told_cooldown_s < _WORTH_TELLING:
-            self._told_cooldown_s = self.cooldown_s
-            self.out.append(CooldownSet(self.cooldown_s, "learned"))
+        if told := self.cooldown.polled(max(0, beyond), max(0, beyond + ours.unseen), gate.began_at):
+            self.out.append(told)
 
     def line_up(self, ticket: Ticket, now: float) -> None:
         """Let `ticket` wait in its place, unless it is known already that it waits in vain (spec §6.4)."""
@@ -188,15 +158,15 @@ class Queue:
     def let_go(self, slot: Slot, now: float, *, reached: bool = True, back: Ticket | None = None) -> None:
         """End the hold of `slot`, put `back` in the queue, and let go who can."""
         # Without a limit nobody waits for a slot, so none needs its rest (spec §6.3).
-        rest_s = self.cooldown_s if reached and self.limit.value is not None else 0.0
+        rest_s = self.cooldown.seconds if reached and self.limit.value is not None else 0.0
         self.out.append(Released(slot, self.slots.give_back(slot, now, rest_s)))
         if reached and not slot.refused and self.gated:
-            self.lag.ended(now)
+            self.cooldown.lag.ended(now)
         was_probe = self.pause.left(slot)
         if back is not None:
             self.line_up(back, now)
         if not rest_s:
-            self.freed_at = now
+            self.freed_at = now if reached else self.freed_at
             self.pump(now, slot)
         elif was_probe or back is not None:  # a slot that rests lets nobody go, but these may find another
             self.pump(now)

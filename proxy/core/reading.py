@@ -8,7 +8,7 @@ from proxy.core.refusals import Refusals
 def snapshot(queue: Queue, refusals: Refusals, provider_id: str, now: float) -> Snapshot:
     """Everything a status shows, at one moment."""
     longest = queue.waiting.longest()
-    recovery, strikes = queue.recovery, refusals.strikes
+    recovery, strikes, lag = queue.recovery, refusals.strikes, queue.cooldown.lag
     return Snapshot(
         provider_id=provider_id,
         limit=queue.limit.value,
@@ -17,7 +17,7 @@ def snapshot(queue: Queue, refusals: Refusals, provider_id: str, now: float) -> 
         queued=len(queue.waiting),
         paused_until_at=queue.pause.until_at,
         pause_cause=queue.pause.cause,
-        cooldown_s=queue.cooldown_s,
+        cooldown_s=queue.cooldown.seconds,
         auto_reduced_from=queue.limit.original,
         notice=queue.limit.notice,
         oldest_wait_s=None if longest is None else now - longest.queued_at,
@@ -25,9 +25,9 @@ def snapshot(queue: Queue, refusals: Refusals, provider_id: str, now: float) -> 
         evidence=queue.limit.evidence,
         gate=queue.gate.reading,
         external=queue.gate.external(now),
-        lag_s=queue.lag.estimate_s if queue.lag.learned else None,
+        lag_s=lag.estimate_s if lag.learned else None,
         learns_limit=queue.limit.learns,
-        learns_cooldown=queue.learns_cooldown,
+        learns_cooldown=queue.cooldown.learns,
         strikes=strikes.today(now),
         strikes_until_at=strikes.until_at,
         strikes_allowed=queue.policy.strikes,
@@ -48,7 +48,7 @@ def wait_estimate_s(queue: Queue, now: float) -> float:
     paused_s = 0.0 if queue.pause.until_at is None else max(0.0, queue.pause.until_at - now)
     if queue.limit.value is None:
         return paused_s
-    return paused_s + (len(queue.waiting) + 1) * (queue.slots.mean_hold_s + queue.cooldown_s) / queue.limit.value
+    return paused_s + (len(queue.waiting) + 1) * (queue.slots.mean_hold_s + queue.cooldown.seconds) / queue.limit.value
 
 
 def described(queue: Queue, provider_id: str) -> str:

@@ -76,13 +76,13 @@ class Refusals:
         queue = self._queue
         recycled = queue.freed_at is not None and now - queue.freed_at <= RECYCLED_S
         full = not queue.limit.has_room(seen.in_flight)
-        if not (queue.learns_cooldown and seen.kind == Kind.CONCURRENCY and recycled and full):
+        if not (queue.cooldown.learns and seen.kind == Kind.CONCURRENCY and recycled and full):
             return False
-        if now < self._raised_until or not queue.lag.raise_():
+        if now < self._raised_until or (told := queue.cooldown.raise_()) is None:
             return False
         self._raised_until = now + RAISED_S
         queue.limit.excuse(queue.slots.grants)
-        queue.rest_as_learned()
+        queue.out.append(told)
         return True
 
     def __repr__(self) -> str:

@@ -7,6 +7,7 @@
 from collections.abc import Set as AbstractSet
 
 from proxy.core import reading
+from proxy.core.cooldown import Cooldown
 from proxy.core.limit import Limit
 from proxy.core.model import (
     CooldownSet,
@@ -60,8 +61,7 @@ class Scheduler:
             stars,
             Limit(limit, auto_reduced_from, evidence, learns=learns_limit),
             Recovery(policy.auto_restore_s, restore_after_s),
-            cooldown_s,
-            learns_cooldown=learns_cooldown,
+            Cooldown(cooldown_s, learns=learns_cooldown),
         )
         refusals = [seen for seen in evidence if seen.status]
         self._refusals = Refusals(self._queue, refusals[-1] if refusals else None, Strikes(strikes, strikes_until_at))
@@ -184,7 +184,7 @@ class Scheduler:
 
     def set_cooldown(self, cooldown_s: float, by: str, *, learns: bool = False) -> list[Effect]:
         """Applies to slots released from now on; with `learns`, it is where learning begins."""
-        self._queue.set_cooldown(cooldown_s, learns=learns)
+        self._queue.cooldown.set(cooldown_s, learns=learns)
         self._queue.out.append(CooldownSet(cooldown_s, by))
         return self._flush()
 
@@ -247,7 +247,7 @@ class Scheduler:
 
     @property
     def cooldown_s(self) -> float:
-        return self._queue.cooldown_s
+        return self._queue.cooldown.seconds
 
     @property
     def last_rate_limit(self) -> RateLimit | None:

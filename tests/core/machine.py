@@ -373,14 +373,13 @@ class SchedulerMachine(RuleBasedStateMachine):
         lengthens = until > self.now and (self.paused_until is None or until > self.paused_until)
         if slot is self.probe and not lengthens:
             self.probe = None
-        lag_s = self.subject.snapshot(self.now).lag_s
         effects = self.happened(
             self.subject.rate_limited(
                 slot, status=429, kind=kind, retry_after_ms=wait_ms, now=self.now, now_ms=MORNING_MS
             )
         )
         assert isinstance(effects[0], RateLimited)
-        if self.subject.snapshot(self.now).lag_s != lag_s:  # put down to a slot that rested too briefly
+        if any(isinstance(effect, CooldownSet) for effect in effects):  # put down to a slot that rested too briefly
             assert self.learns_cooldown
             assert kind == "concurrency"
             reduces, self.reduced_at = False, len(self.numbers)

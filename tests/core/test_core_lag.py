@@ -68,7 +68,7 @@ def test_what_is_counted_for_longer_than_the_bound_was_somebody_elses() -> None:
 
 def test_count_of_what_is_not_forgotten_follows_the_estimate() -> None:
     lag = Lag(0.25)
-    assert lag.raise_()
+    lag.raise_()
     for at in (0.0, 0.4, 0.8):
         lag.ended(at)
     assert [lag.may_be_counted(now) for now in (0.9, 1.0, 1.5, 1.8)] == [3, 2, 1, 0]
@@ -79,7 +79,8 @@ def test_count_of_what_is_not_forgotten_follows_the_estimate() -> None:
 def test_estimate_stays_within_its_bounds() -> None:
     assert (Lag(0.0).estimate_s, Lag(600.0).estimate_s) == (LAG_MIN_S, LAG_MAX_S)
     lag = Lag(4.0)
-    assert (lag.raise_(), lag.estimate_s, lag.raise_()) == (True, LAG_MAX_S, False)
+    lag.raise_()
+    assert lag.estimate_s == LAG_MAX_S
 
 
 def test_estimate_settles_at_a_high_quantile_of_what_the_provider_needs() -> None:
@@ -241,3 +242,12 @@ def test_refusal_below_full_load_is_the_limits() -> None:
     desk.at(0.5)
     desk.refuse("b", "concurrency", 1.0)
     assert desk.scheduler.limit == 2
+
+
+def test_cooldown_that_cannot_be_longer_leaves_the_refusal_to_the_limit() -> None:
+    desk = Desk(2, cooldown_s=4.8, learns_cooldown=True)
+    desk.crowd("a b c")
+    desk.release("a")
+    desk.at(4.8)
+    desk.refuse("c", "concurrency", 1.0)
+    assert desk.scheduler.limit == 1
