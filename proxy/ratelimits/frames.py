@@ -27,7 +27,8 @@ _MARK = re.compile(
 
 
 def _marked(data: bytes) -> bool:
-    return (b"error" in data or b"base_resp" in data) and _MARK.search(data) is not None
+    text = data.decode("latin-1")  # `in` takes 30 ns with text, 170 with bytes (CPython 3.11)
+    return ("error" in text or "base_resp" in text) and _MARK.search(data) is not None
 
 
 class Framing(Protocol):
@@ -52,8 +53,7 @@ class _Separated:
         self._dropping = False  # the frame is too long: `_rest` is its last byte
 
     def feed(self, data: bytes) -> Frames:
-        # Nearly every piece of a stream goes no further. In text `in` takes 30 ns, with bytes 170 (CPython 3.11); the
-        # usual end is looked at before the others.
+        # Nearly every piece of a stream goes no further: as `_marked`, without its call, and the usual end first.
         text = data.decode("latin-1")
         plain = "error" not in text and "base_resp" not in text and not self._rest
         if plain and (data[-2:] == b"\n\n" or data.endswith(self._ends)):
