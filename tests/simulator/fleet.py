@@ -1,6 +1,7 @@
 # Agents at work: each takes the next prompt of the backlog and makes its calls one after the other.
 
 import random
+from functools import partial
 from typing import Protocol
 
 from . import sdk
@@ -44,7 +45,7 @@ class Fleet:
         """Everybody begins within the first seconds."""
         self.working = len(self._agents)
         for agent in self._agents:
-            self._clock.later(self._chance.uniform(0.0, 5.0), lambda agent=agent: self._next_prompt(agent))
+            self._clock.later(self._chance.uniform(0.0, 5.0), partial(self._next_prompt, agent))
 
     def done(self, request: Request) -> None:
         """The answer has come, whole."""

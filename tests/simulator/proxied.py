@@ -30,6 +30,7 @@ from proxy.core.model import (
 )
 from proxy.core.scheduler import Scheduler
 from proxy.ratelimits import classify, exhausted_ms
+from proxy.service.admission import OVERLOAD_REST_MAX_S, OVERLOAD_REST_S, RETRY_AFTER_MAX_S
 
 from .clock import Clock
 from .dialects import Headers
@@ -40,8 +41,8 @@ from .provider import Account, Reason
 from .unrest import Unrest
 from .work import Request
 
+JITTER = 0.25  # of that rest, upwards
 ABSORBED = frozenset({Kind.CONCURRENCY, Kind.RATE, Kind.OVERLOAD})  # spec §7.5
-RETRY_AFTER_MAX_S = 59  # spec §11
 
 
 class Proxied:
@@ -69,7 +70,7 @@ class Proxied:
         self._requests: dict[int, Request] = {}  # by ticket: those that wait or hold
         self._slots: dict[int, Slot] = {}  # by request
         self._sendings: dict[int, Sending] = {}  # by request
-        self._tries_left: dict[int, int] = {}  # by ticket: what absorb has left
+        self._absorbed: dict[int, int] = {}  # by ticket: refusals that its client does not hear of
         self._tickets = 0
         self._tick_at = math.inf
 
@@ -83,7 +84,7 @@ class Proxied:
             path="/v1/messages",
         )
         self._requests[ticket.id] = request
-        self._tries_left[ticket.id] = self.scheduler.policy.absorb
+        self._absorbed[ticket.id] = 0
         self.apply(self.scheduler.request(ticket, self._clock.now))
 
     # --- what the provider says ---
@@ -107,7 +108,7 @@ class Proxied:
         verdict = classify(refused.status, refused.headers, refused.body, preset=self._preset, now=now)
         self._meter.no(request, refused, verdict.kind)
         if verdict.kind == Kind.NONE:
-            self.apply(self.scheduler.answered(slot, now))
+            self.apply(self.scheduler.answered(slot, now, success=False))
         else:
             self.apply(
                 self.scheduler.rate_limited(
@@ -119,14 +120,25 @@ class Proxied:
                     now_ms=int(now * 1000),
                 )
             )
-        tries = self._tries_left[slot.id]
-        if tries and verdict.kind in ABSORBED and not refused.in_stream:
-            self._tries_left[slot.id] = tries - 1
-            del self._slots[request.number]
-            self.apply(self.scheduler.requeue(slot, now))
+        absorbed = self._absorbed[slot.id] < self.scheduler.policy.absorb and not refused.in_stream
+        if absorbed and verdict.kind in ABSORBED:
+            self._again(request, slot, rests=verdict.kind == Kind.OVERLOAD and verdict.retry_after_ms is None)
             return
         self._give_back(request, slot)
         self._fleet.failed(request, refused)
+
+    def _again(self, request: Request, slot: Slot, *, rests: bool) -> None:
+        """Its client does not hear of the refusal."""
+        now, ticket = self._clock.now, slot.ticket
+        self._absorbed[ticket.id] += 1
+        del self._slots[request.number]
+        if not rests:
+            self.apply(self.scheduler.requeue(slot, now))
+            return
+        self.apply(self.scheduler.release(slot, now))
+        rest_s = min(OVERLOAD_REST_S * 2.0 ** (self._absorbed[ticket.id] - 1), OVERLOAD_REST_MAX_S)
+        rest_s *= 1 + JITTER * self._chance.random()
+        self._clock.later(rest_s, lambda: self.apply(self.scheduler.request(ticket, self._clock.now)))
 
     def ended(self, request: Request) -> None:
         slot = self._slots.get(request.number)
@@ -135,7 +147,7 @@ class Proxied:
             self._fleet.done(request)
 
     def _give_back(self, request: Request, slot: Slot) -> None:
-        del self._slots[request.number], self._requests[slot.id], self._tries_left[slot.id]
+        del self._slots[request.number], self._requests[slot.id], self._absorbed[slot.id]
         self.apply(self.scheduler.release(slot, self._clock.now))
         self.unrest.released(slot)
 
@@ -183,7 +195,7 @@ class Proxied:
 
     def _no_slot(self, ticket: Ticket, code: str) -> None:
         request = self._requests.pop(ticket.id)
-        del self._tries_left[ticket.id]
+        del self._absorbed[ticket.id]
         self._meter.left(request)
         self._meter.own[code] += 1
         wait_s = min(self.scheduler.wait_estimate_s(self._clock.now), RETRY_AFTER_MAX_S)
@@ -193,13 +205,13 @@ class Proxied:
 
     def _left(self, ticket: Ticket) -> None:
         request = self._requests.pop(ticket.id)
-        del self._tries_left[ticket.id]
+        del self._absorbed[ticket.id]
         self._meter.left(request)
         self._fleet.left(request)
 
     def _reclaimed(self, slot: Slot) -> None:
         request = self._requests.pop(slot.id)
-        del self._slots[request.number], self._tries_left[slot.id]
+        del self._slots[request.number], self._absorbed[slot.id]
         self._sendings[request.number].abort()
         own = Refused(Reason.OVERLOAD, 504, [], b"", in_stream=False)
         self._clock.later(0.0, lambda: self._fleet.failed(request, own))

@@ -32,7 +32,7 @@ def test_finished_answer_takes_its_place_until_the_lag_is_over() -> None:
     one.end(first, NOW + 11)
     assert reason(one.begin(NOW + 10.4)) == "concurrency"
     taken(one.begin(NOW + 10.5))
-    assert (one.seen.taken, one.seen.refused["concurrency"], one.open) == (2, 1, 1)
+    assert (one.seen.taken, one.seen.refused[Reason.CONCURRENCY], one.open) == (2, 1, 1)
 
 
 def test_usage_count_is_as_old_as_its_lag_says() -> None:
