@@ -129,7 +129,7 @@ class Chunked:
         """Pass by the chunks that are here from size to CRLF: nearly all of them, and much cheaper than by parts."""
         if self._line or self._trailers >= 0:
             return position
-        while (match := _PLAIN_SIZE.match(data, position)) is not None:
+        while position < len(data) and (match := _PLAIN_SIZE.match(data, position)) is not None:
             start = match.end()
             stop = start + int(match[1], 16)
             if stop == start or data[stop : stop + 2] != b"\r\n":
