@@ -216,3 +216,22 @@ async def test_number_in_the_file_ends_the_learning_and_auto_begins_it(start: St
     assert shown(await rig.status()) == (9, False)
     await kill(rig)
     assert shown(await rig.status()) == (9, False)
+
+
+@pytest.mark.xfail(strict=True, reason="a reduction makes forget that a person had set the limit")
+async def test_limit_set_by_hand_and_lowered_since_is_not_learned_after_a_restart_either(start: Starter) -> None:
+    rig = await start({"up": AUTO})
+    await rig.limit(50)
+    await refused(rig, 429, CONCURRENCY)
+    entry = await rig.until_status(limit=49, autoReducedFrom=50)
+    assert "limitAuto" not in entry
+    await kill(rig)
+    assert shown(await rig.status()) == (49, False)
+
+
+async def test_learning_is_shown_in_the_configuration_and_sets_no_limit_before_it_has_learned(start: Starter) -> None:
+    rig = await start({"up": AUTO})
+    assert (await rig.admin.get("/config")).json["upstreams"]["up"]["limit"] == "auto"
+    assert (await rig.admin.get("/concurrency/limits")).json == {"limits": []}
+    assert (await rig.admin.get(f"/concurrency/limits/{part(rig.provider)}")).status == 404
+    assert (await rig.admin.get(f"/concurrency/status/{part(rig.provider)}")).status == 404

@@ -1,6 +1,7 @@
 # What is not our limit: a used-up quota concerns its own client alone, an overloaded provider holds the queue for a
 # stated wait at most; neither lowers anything (spec §7.2, §7.5).
 
+import signal
 import time
 from collections.abc import AsyncIterator
 from typing import Any, NamedTuple
@@ -9,7 +10,7 @@ import pytest
 import pytest_asyncio
 from blackbox.call import Call
 from blackbox.client import RawClient
-from blackbox.rig import Options, Rig
+from blackbox.rig import Options, Rig, Starter
 from blackbox.waiting import never
 
 
@@ -237,6 +238,28 @@ async def test_absorbed_overload_waits_for_as_long_as_is_stated(rig: Rig) -> Non
     assert first.ended_at is not None
     assert again.arrived_at - first.ended_at >= 0.95
     await rig.finish(again, client)
+
+
+@pytest.mark.xfail(strict=True, reason="a request that rests is no waiter, and is cut")
+async def test_drain_tells_the_client_of_an_absorbed_overload_that_rests(start: Starter) -> None:
+    rig = await start({"up": limited(absorb=5)}, shutdown={"grace": "100ms"})
+    client = await rig.ask()
+    for _ in range(3):  # the third rest is long enough for a busy machine
+        await (await rig.up.call()).answer(529, b"{}")
+    await rig.in_flight(0)
+    rig.proxy.signal(signal.SIGTERM)
+    answer = await client.answer()
+    assert (answer.status, answer.code) in ((529, None), (503, "draining"))
+
+
+async def test_client_that_leaves_while_its_absorbed_overload_rests_is_not_sent_again(start: Starter) -> None:
+    rig = await start({"up": limited(absorb=5)})
+    client = await rig.ask()
+    for _ in range(2):
+        await (await rig.up.call()).answer(529, b"{}")
+    await rig.in_flight(0)
+    client.rst()
+    await never(lambda: len(rig.up.calls) > 2, during=1.5)
 
 
 # --- for comparison, what is ours ---
