@@ -4,8 +4,8 @@
 # Rule 2: an ended request teaches once, when it is first seen forgotten: it was counted until some time between the
 #         last poll that counted it and this one.
 # Rule 3: the estimate steps up far and down a little, so that it settles where few requests are counted for longer.
-# Rule 4: somebody else's request that begins as ours ends looks like ours that is still counted, at any age. So the
-#         estimate is at most twice the median: it is too long where most are forgotten at half of it.
+# Rule 4: somebody else's request that begins as ours ends looks like ours that is still counted, at any age. So an end
+#         that is forgotten at half the estimate says that it is far too long.
 
 from collections import deque
 from dataclasses import dataclass
@@ -15,8 +15,7 @@ LAG_MIN_S, LAG_MAX_S = 0.05, 5.0
 _UP, _DOWN = 1.15, 0.99
 # Polls are never exactly on time: what was seen this near to the estimate was seen at it.
 _STILL, _ALREADY = 0.98, 1.1
-_HALF = (0.4, 0.6)  # of the estimate: the ages that are taken for half of it
-_NEWEST_WEIGHT = 0.1  # in the share of requests that are counted then
+_HALF, _FAR_DOWN = 0.5, 0.8
 _LATER = 1.5  # times as old: when to look again
 _ENDED_KEPT = 256
 
@@ -25,20 +24,18 @@ _ENDED_KEPT = 256
 class _Ended:
     at: float
     counted_s: float = 0.0  # for at least so long
-    seen_at_half: bool = False
 
 
 class Lag:
     """What one provider's accounting needs. `estimate_s` begins as `start_s`; `learned` is whether a poll has moved it
     up, so that it says more than that."""
 
-    __slots__ = ("_ended", "_share_at_half", "estimate_s", "learned")
+    __slots__ = ("_ended", "estimate_s", "learned")
 
     def __init__(self, start_s: float) -> None:
         self.estimate_s = _bounded(start_s)
         self.learned = False
         self._ended: deque[_Ended] = deque(maxlen=_ENDED_KEPT)
-        self._share_at_half = 1.0  # of ended requests, counted at half the estimate
 
     def ended(self, now: float) -> None:
         """A request that the provider had taken has ended."""
@@ -51,8 +48,6 @@ class Lag:
         counted, forgotten = len(before) - at_least, len(before) - at_most
         for position, one in enumerate(before):
             age_s = at - one.at
-            if position < forgotten or position >= counted:
-                self._look_at_half(one, age_s, counted=position >= counted)
             if position < forgotten or age_s > LAG_MAX_S:
                 self._ended.popleft()
             if position < forgotten:
@@ -89,19 +84,12 @@ class Lag:
             age_s *= _LATER
         return one.at + age_s
 
-    def _look_at_half(self, one: _Ended, age_s: float, *, counted: bool) -> None:
-        low, high = _HALF
-        if not one.seen_at_half and low <= age_s / self.estimate_s <= high:
-            one.seen_at_half = True
-            self._share_at_half += _NEWEST_WEIGHT * (counted - self._share_at_half)
-            if self._share_at_half < 0.5:
-                self._move(0.9)
-
     def _learn(self, counted_s: float, forgotten_s: float) -> None:
         if counted_s >= self.estimate_s * _STILL:
-            if self._share_at_half >= 0.5:
-                self._move(min(_UP, forgotten_s / self.estimate_s))
-                self.learned = True
+            self._move(min(_UP, forgotten_s / self.estimate_s))
+            self.learned = True
+        elif forgotten_s <= self.estimate_s * _HALF:
+            self._move(_FAR_DOWN)
         elif forgotten_s <= self.estimate_s * _ALREADY:
             self._move(_DOWN)
 

@@ -33,7 +33,7 @@ class Recovery:
     def refused(self, now: float, *, reduced: bool) -> None:
         """The provider said that we ask for too much."""
         if self._on_trial_until is not None and self.after_s is not None:
-            self.after_s = min(self.after_s * 2, _LONGEST_S) if now < self._on_trial_until else self._configured_s
+            self.after_s = min(self.after_s * 2, _LONGEST_S) if self.on_trial(now) else self._configured_s
         self._on_trial_until = None
         self.wait(now, reduced=reduced)
 
@@ -42,6 +42,10 @@ class Recovery:
         assert self.after_s is not None
         self._on_trial_until = now + self.after_s
         self.wait(now, reduced=reduced)
+
+    def on_trial(self, now: float) -> bool:
+        """Whether the last step is so new that a refusal is put down to it."""
+        return self._on_trial_until is not None and now < self._on_trial_until
 
     def forget(self) -> None:
         """A person has decided about the limit."""

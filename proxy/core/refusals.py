@@ -50,6 +50,11 @@ class Refusals:
         if self.quota is not None and slot.grant > self._quota_at_grant:
             self.quota = None
 
+    def bears_more(self, now: float) -> bool:
+        """Whether so few of the day's strikes are used that one may be risked."""
+        allowed = self._queue.policy.strikes
+        return allowed is None or 2 * self.strikes.today(now) < allowed
+
     def _react(self, slot: Slot, seen: RateLimit, now: float) -> None:
         queue = self._queue
         floor_s = 0.0
@@ -76,6 +81,8 @@ class Refusals:
         queue = self._queue
         recycled = queue.freed_at is not None and now - queue.freed_at <= RECYCLED_S
         full = not queue.limit.has_room(seen.in_flight)
+        if queue.recovery.on_trial(now):
+            return False  # the limit went up just now, and that explains it
         if not (queue.cooldown.learns and seen.kind == Kind.CONCURRENCY and recycled and full):
             return False
         if now < self._raised_until or (told := queue.cooldown.raise_()) is None:

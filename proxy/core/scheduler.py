@@ -301,7 +301,7 @@ class Scheduler:
 
     def _restore_by_itself(self, now: float, now_ms: int) -> None:
         queue, recovery = self._queue, self._queue.recovery
-        if recovery.due_at is None:
+        if recovery.due_at is None or (recovery.due_at <= now and not self._refusals.bears_more(now)):
             recovery.wait(now, reduced=queue.limit.original is not None)
         elif recovery.due_at <= now:
             queue.out.append(LimitSet(queue.limit.step_up(now_ms, queue.in_flight), "auto_restore"))

@@ -7,7 +7,7 @@ from heapq import heappop, heappush
 
 from proxy.core.model import Phase, Slot, Ticket
 
-UNSEEN_S = 0.3  # how long a request may be under way before its provider counts it
+UNSEEN_S = 0.5  # how long a request is under way, and the provider's count may be old
 _NEWEST_WEIGHT = 0.2  # of the newest answer in the running mean: some five answers back
 
 
@@ -58,10 +58,8 @@ class Slots:
         return held_s
 
     def unseen(self, now: float) -> int:
-        """How many were given so lately that their requests may not have arrived yet."""
-        return sum(
-            now - slot.granted_at < UNSEEN_S and slot.phase is not Phase.STREAMING for slot in self._held.values()
-        )
+        """How many were given so lately that their requests may not have been counted yet."""
+        return sum(now - slot.granted_at < UNSEEN_S for slot in self._held.values())
 
     def cooled(self, now: float) -> Slot | None:
         """One slot whose rest is over at `now`; it is free from now on. None when there is none left."""

@@ -4,7 +4,7 @@ import pytest
 from desk import Desk
 
 from proxy.core.gate import Gate
-from proxy.core.model import GateReading, Phase
+from proxy.core.model import GateReading
 from proxy.core.slots import UNSEEN_S
 
 
@@ -388,11 +388,3 @@ def test_there_is_room_for_both_though_the_first_may_not_have_arrived() -> None:
     desk = two_free(1)
     desk.now = 5.1
     assert desk.polled(1) == ["f granted"]
-
-
-def test_request_whose_answer_has_begun_has_arrived() -> None:
-    desk = two_free(3)
-    desk.slots["e"].phase = Phase.STREAMING
-    desk.polled(9)
-    desk.at(6.0)
-    assert desk.polled(3) == ["f granted"]

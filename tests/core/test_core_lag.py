@@ -40,10 +40,11 @@ def test_estimate_never_steps_beyond_what_was_seen() -> None:
     assert lag.estimate_s == pytest.approx(0.37)
 
 
-def test_request_forgotten_within_the_estimate_lowers_it_a_little() -> None:
+@pytest.mark.parametrize(("seen_at", "estimate_s"), [(1.05, 0.99), (0.6, 0.99), (0.5, 0.8), (0.2, 0.8)])
+def test_request_forgotten_within_the_estimate_lowers_it_by_half_of_it_much(seen_at: float, estimate_s: float) -> None:
     lag = Lag(1.0)
-    polls_of(lag, ended=[0.0], at=[0.5], needs_s=0.1)
-    assert lag.estimate_s == pytest.approx(0.99)
+    polls_of(lag, ended=[0.0], at=[seen_at], needs_s=0.1)
+    assert lag.estimate_s == pytest.approx(estimate_s)
 
 
 def test_poll_that_comes_much_later_says_nothing() -> None:

@@ -131,3 +131,23 @@ def test_option_that_a_reload_brings_counts_from_then() -> None:
     refused(desk, "a")
     desk.policy(auto_restore_s=None)
     assert desk.deadline is None
+
+
+def test_no_step_is_tried_once_half_of_the_strikes_of_the_day_are_used() -> None:
+    desk = reduced(strikes=4, strikes_today=1, strikes_until_at=2.5 * HALF_HOUR)
+    assert desk.scheduler.snapshot(0.0).strikes == 2
+    desk.scheduler._refusals.strikes.until_at = 2.5 * HALF_HOUR  # the day ends then
+    assert desk.at(HALF_HOUR) == []
+    assert desk.at(2 * HALF_HOUR) == []
+    assert desk.at(3 * HALF_HOUR) == ["limit 4 by auto_restore"]
+
+
+def test_refusal_right_after_a_step_is_the_steps_and_not_the_cooldowns() -> None:
+    desk = reduced(learns_cooldown=True, cooldown_s=0.5)
+    desk.crowd("a b c d")
+    desk.at(HALF_HOUR - 0.5)
+    desk.release("a")
+    desk.at(HALF_HOUR)
+    desk.ask("e")
+    assert "reduced to 3 from 4" in desk.refuse("e", "concurrency")
+    assert desk.scheduler.cooldown_s == 0.5
