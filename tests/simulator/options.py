@@ -5,7 +5,7 @@ import argparse
 from .buckets import KINDS, STYLES
 from .dialects import ROWS
 from .provider import Terms
-from .queue import Queueing
+from .queueing import Queueing
 from .ranges import counts, duration, durations, share
 from .simulation import WAYS, Setup
 from .work import Load
@@ -25,7 +25,9 @@ def parser() -> argparse.ArgumentParser:
     serve.add_argument("--limit", type=int, default=None, help="answers at once (default: any number)")
     _account(serve)
     run = commands.add_parser("run", help="agents × hours under a simulated clock", description=_RUN)
-    run.add_argument("--limit", default="4", help="the limit that the proxy is given; auto: it learns it (default 4)")
+    run.add_argument(
+        "--limit", type=_limit, default=4, help="the limit that the proxy is given; auto: it learns it (default 4)"
+    )
     run.add_argument("--real-limit", type=int, default=None, help="what the provider enforces (default: the same)")
     _account(run)
     _work(run)
@@ -60,8 +62,8 @@ def terms(options: argparse.Namespace, limit: int | None) -> Terms:
 
 def setup(options: argparse.Namespace, way: str) -> Setup:
     """A run."""
-    learn_limit, learn_cooldown = options.limit == "auto", options.cooldown == "auto"
-    limit = None if learn_limit else int(options.limit)
+    learn_limit, learn_cooldown = options.limit is None, options.cooldown is None
+    limit = options.limit
     return Setup(
         terms=terms(options, options.real_limit or limit),
         load=Load(
@@ -76,7 +78,7 @@ def setup(options: argparse.Namespace, way: str) -> Setup:
         queueing=Queueing(
             limit=limit,
             learn_limit=learn_limit,
-            cooldown_s=0.35 if learn_cooldown else duration(options.cooldown),
+            cooldown_s=Queueing().cooldown_s if learn_cooldown else options.cooldown,
             learn_cooldown=learn_cooldown,
             gate_s=options.gate,
             absorb=options.absorb,
@@ -139,7 +141,7 @@ def _proxy(to: argparse.ArgumentParser) -> None:
     queueing = Queueing()
     add = to.add_argument_group("the way to the provider").add_argument
     add("--way", choices=(*WAYS, "all"), default="proxy", help="what the calls go through (default proxy)")
-    add("--cooldown", default="350ms", help="a duration, or auto")
+    add("--cooldown", type=_cooldown, default=queueing.cooldown_s, help="a duration, or auto (default 350ms)")
     add("--gate", type=duration, default=None, metavar="INTERVAL", help="polls the usage count (1s); without: no gate")
     add("--absorb", type=int, default=0, help="tries that the client does not see (default 0)")
     add("--auto-restore", type=duration, default=None, help="after so long without a refusal one step up (30m)")
@@ -148,6 +150,18 @@ def _proxy(to: argparse.ArgumentParser) -> None:
     add("--pause-min", type=duration, default=queueing.pause_min_s, help="at least (default 0; the umans preset: 5s)")
     add("--unrest", action="store_true", help="calls leave the queue, slots are reclaimed, a person stars and pauses")
     add("--json", action="store_true", help="everything, as JSON; with --way all a list")
+
+
+def _limit(text: str) -> int | None:
+    """None is auto."""
+    if text != "auto" and not (text.isdecimal() and int(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number from 1 nor auto")
+    return None if text == "auto" else int(text)
+
+
+def _cooldown(text: str) -> float | None:
+    """None is auto."""
+    return None if text == "auto" else duration(text)
 
 
 def _quota(text: str) -> tuple[str, int]:

@@ -10,7 +10,7 @@ from .line import Line
 from .measure import Meter
 from .provider import Account, Terms
 from .proxied import Proxied
-from .queue import Queueing, scheduler
+from .queueing import Queueing, scheduler
 from .unproxied import Direct, Semaphore
 from .work import Backlog, Load
 
