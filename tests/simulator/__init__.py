@@ -1,4 +1,4 @@
-# A provider that says no, and the agents that ask it: `python -m tests.simulator serve|run --help`, at the checkout's top.
+# A provider that says no, and the agents that ask it: `python -m tests.simulator serve|run --help`.
 #
 # provider.py is one account at a provider, buckets.py and habits.py its parts, dialects.py the words in which it says
 # no; all of them pure. server.py is that account as an HTTP server: `async with serving(Terms(limit=4)) as provider`.
