@@ -21,7 +21,7 @@ _TEXTS = frozenset({"message", "msg", "detail", "title", "raw", "error", "errors
 )
 _CONTAINERS = frozenset({"error", "errors", "detail", "details", "metadata", "violations", "base_resp", "headers"})
 _DEPTH = 8  # error → details → ErrorInfo → metadata is 4
-_ERRORS_LIMIT = 16  # errors inside one 2xx; a stream ends with its first
+_ERRORS_LIMIT = 4  # errors inside one 2xx; a stream ends with its first
 _TEXT_LIMIT = 4096  # characters of one field that are worth searching
 
 _EVENT_STREAM_EXCEPTION = re.compile(rb":exception-type\x07\x00.([A-Za-z]+)", re.DOTALL)  # Bedrock's binary frames

@@ -38,11 +38,14 @@ def classify(status: int, headers: Headers, body: bytes, *, preset: str | None =
     successful = 200 <= status < 300
     if not body if successful else status not in STATUSES:
         return _NOTHING
+    errors = list(bodies.errors_in_success(body)) if successful else [bodies.error_fields(body)]
+    if not errors:
+        return _NOTHING
     values = _by_name(headers)
     at = _clock(values, now)
     spent = buckets.exhausted(values, at)
     table = dialects.rules_for(preset)
-    for said in bodies.errors_in_success(body) if successful else [bodies.error_fields(body)]:
+    for said in errors:
         wait_ms = waits.stated_ms(values, said, spent, at)
         evidence = _evidence(values, said, [] if successful else spent)  # what served this answer proves nothing of it
         kind = _kind(_status_inside(said) if successful else status, evidence, wait_ms, table)

@@ -3,6 +3,8 @@
 #
 # Rule 1: the bytes go first, as they came; what is read is a copy of the payload, and nothing waits for it.
 # Rule 2: one answer is one refusal: after the first, or when there is nothing more to find, its bytes pass by.
+# Rule 3: looking at what may be an error costs as much as many pieces that cannot. An answer full of it has nothing to
+#         tell, and shall not hold up the others.
 
 from collections.abc import Callable
 
@@ -10,6 +12,9 @@ from proxy.ratelimits.frames import NONE, Frames, Framing
 from proxy.wire.exchange import Exchange
 from proxy.wire.head import ResponseHead
 from proxy.wire.relay import Relay
+
+LOOKED_AT_MAX = 1024 * 1024  # bytes of one answer's frames that may be errors and are none
+_LEAST_COST = 32 * 1024  # bytes that even the shortest frame counts for
 
 Tell = Callable[[bytes], bool]  # act upon what a frame says; whether it was a refusal
 
@@ -23,6 +28,7 @@ class Success:
         self._framing: Framing | None = framing
         self._feed = framing.feed
         self._tell = tell
+        self._budget = LOOKED_AT_MAX
         self._payload = exchange.tap()
 
     # --- Sink ---
@@ -61,8 +67,14 @@ class Success:
             self._stop()
 
     def _look(self, found: Frames | None) -> None:
-        if found is None or any(map(self._tell, found)):
+        if found is None:
             self._stop()
+            return
+        for frame in found:
+            self._budget -= max(len(frame), _LEAST_COST)
+            if self._tell(frame) or self._budget <= 0:
+                self._stop()
+                return
 
     def _stop(self) -> None:
         self._framing = None
