@@ -78,7 +78,7 @@ class Queue:
     def open_to_newcomers(self, now: float) -> bool:
         """The fast path of §6.2: nobody waits, no pause, no poll, a free slot; with a gate, also by what it has told of
         the provider's count."""
-        if self.waiting or self.pause.until_at is not None:
+        if self.waiting.is_ready or self.pause.until_at is not None:
             return False
         if not self.gated:
             return self.limit.has_room(self.in_flight)
@@ -155,15 +155,20 @@ class Queue:
         self.pause.sent(slot, now)
         self.out.append(Granted(ticket, slot, now - ticket.queued_at))
 
-    def let_go(self, slot: Slot, now: float, *, reached: bool = True, back: Ticket | None = None) -> None:
-        """End the hold of `slot`, put `back` in the queue, and let go who can."""
+    def let_go(
+        self, slot: Slot, now: float, *, reached: bool = True, back: Ticket | None = None, back_at: float = 0.0
+    ) -> None:
+        """End the hold of `slot`, put `back` in the queue (from `back_at` on, if that is later), and let go who can."""
         # Without a limit nobody waits for a slot, so none needs its rest (spec §6.3).
         rest_s = self.cooldown.seconds if reached and self.limit.value is not None else 0.0
         self.out.append(Released(slot, self.slots.give_back(slot, now, rest_s)))
         if reached and not slot.refused and self.gated:
             self.cooldown.lag.ended(now)
         was_probe = self.pause.left(slot)
-        if back is not None:
+        if back is not None and back_at > now:
+            back.queued_at = now
+            self.waiting.rest(back, back_at)
+        elif back is not None:
             self.line_up(back, now)
         if not rest_s:
             self.freed_at = now if reached else self.freed_at
@@ -201,7 +206,8 @@ class Queue:
     @property
     def deadline(self) -> float | None:
         """When time alone changes something next, or None."""
-        times = [at for at in (self.slots.deadline, self.pause.deadline, self.recovery.due_at) if at is not None]
+        by_time = (self.slots.deadline, self.pause.deadline, self.recovery.due_at, self.waiting.next_wake_at)
+        times = [at for at in by_time if at is not None]
         longest = self.waiting.longest()
         if longest is not None:
             times.append(longest.queued_at + self.policy.max_wait_s)
@@ -216,6 +222,9 @@ class Queue:
             self.end_pause("elapsed", now)
         elif self.pause.probe is not None and self.pause.probe_until_at <= now:
             self.pause.answered(self.pause.probe)
+            self.pump(now)
+        while (ticket := self.waiting.woken(now)) is not None:
+            self.line_up(ticket, now)
             self.pump(now)
         while (slot := self.slots.cooled(now)) is not None:
             self.freed_at = now

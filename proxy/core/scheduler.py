@@ -108,10 +108,11 @@ class Scheduler:
             self._queue.let_go(slot, now, reached=reached)
         return self._flush()
 
-    def requeue(self, slot: Slot, now: float) -> list[Effect]:
-        """Give `slot` back after an absorbed refusal and put its ticket back in its own place (spec §7.5)."""
+    def requeue(self, slot: Slot, now: float, *, rest_s: float = 0.0) -> list[Effect]:
+        """Give `slot` back after an absorbed refusal and put its ticket back in its own place (spec §7.5), which counts
+        again after `rest_s`."""
         if self._queue.slots.holds(slot):
-            self._queue.let_go(slot, now, back=slot.ticket)
+            self._queue.let_go(slot, now, back=slot.ticket, back_at=now + rest_s)
         return self._flush()
 
     def reclaim(self, slot: Slot, now: float, why: str = OPERATOR) -> list[Effect]:

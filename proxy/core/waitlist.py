@@ -5,7 +5,8 @@
 # Rule 2: a room's first waiter is always live, and its head is among `_heads`. Whoever changes a first, announces it.
 # Rule 3: other deletion is lazy. A head is live only while its ticket stands first in its room and carries the
 #         workspace's present star. Dead entries go when they surface, or all at once when they outnumber the live.
-# Rule 4: prompt start and id are one integer in the heaps: half the memory, and half the time of a comparison of
+# Rule 4: whoever rests waits like the others, in its place, but cannot be next before its time.
+# Rule 5: prompt start and id are one integer in the heaps: half the memory, and half the time of a comparison of
 #         tuples where 100,000 wait.
 
 from collections import OrderedDict
@@ -32,22 +33,29 @@ class _Room:
 class Waitlist:
     """The waiters of one provider. `stars` is the live set of starred workspaces; its owner calls `star_changed`."""
 
-    __slots__ = ("_heads", "_live", "_rooms", "_stars")
+    __slots__ = ("_heads", "_live", "_resting", "_rooms", "_stars")
 
     def __init__(self, stars: AbstractSet[str]) -> None:
         self._stars = stars
         self._live: OrderedDict[int, Ticket] = OrderedDict()  # by the time they queued
         self._rooms: dict[str, _Room] = {}  # only those with a live waiter
         self._heads: list[tuple[bool, int]] = []  # heap of (not starred, key of a room's first)
+        self._resting: dict[int, tuple[float, Ticket]] = {}  # a few: by id, with the end of the rest
 
     def __len__(self) -> int:
-        return len(self._live)
+        return len(self._live) + len(self._resting)
 
     def __contains__(self, ticket: Ticket) -> bool:
-        return self._live.get(ticket.id) is ticket
+        return self.get(ticket.id) is ticket
 
     def __repr__(self) -> str:
-        return f"<Waitlist {len(self._live)} waiting in {len(self._rooms)} workspaces>"
+        resting = f", {len(self._resting)} of them resting" if self._resting else ""
+        return f"<Waitlist {len(self)} waiting in {len(self.workspaces())} workspaces{resting}>"
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether somebody could be next."""
+        return bool(self._live)
 
     def add(self, ticket: Ticket) -> None:
         """Let `ticket` wait; it must not be waiting already."""
@@ -60,6 +68,22 @@ class Waitlist:
         room.live += 1
         if room.keys[0] is key:
             self._announce(ticket.workspace, key)
+
+    def rest(self, ticket: Ticket, until_at: float) -> None:
+        """Let `ticket` wait, but not be next before `until_at`; then it is to be woken, and added."""
+        self._resting[ticket.id] = (until_at, ticket)
+
+    def woken(self, now: float) -> Ticket | None:
+        """Take out one whose rest is over at `now`; None if there is none."""
+        ticket_id = min(self._resting, key=lambda one: self._resting[one][0], default=None)
+        if ticket_id is None or self._resting[ticket_id][0] > now:
+            return None
+        return self._resting.pop(ticket_id)[1]
+
+    @property
+    def next_wake_at(self) -> float | None:
+        """When the next rest ends."""
+        return min((until_at for until_at, _ in self._resting.values()), default=None)
 
     def first(self) -> Ticket | None:
         """Whose turn it is, or None."""
@@ -91,6 +115,9 @@ class Waitlist:
 
     def remove(self, ticket: Ticket) -> bool:
         """Take `ticket` out, wherever it stands; False if it was not waiting."""
+        if self._resting and self._resting.get(ticket.id, (0.0, None))[1] is ticket:
+            del self._resting[ticket.id]
+            return True
         if self._live.get(ticket.id) is not ticket:
             return False
         del self._live[ticket.id]
@@ -107,7 +134,7 @@ class Waitlist:
         return True
 
     def longest(self) -> Ticket | None:
-        """The waiter that queued before all others, or None: the first to lose its patience."""
+        """The waiter that queued before all others, or None: the first to lose its patience. Who rests has it yet."""
         return next(iter(self._live.values()), None)
 
     def star_changed(self, workspace: str) -> None:
@@ -119,19 +146,21 @@ class Waitlist:
     def count(self, workspace: str) -> int:
         """How many of this workspace wait."""
         room = self._rooms.get(workspace)
-        return 0 if room is None else room.live
+        resting = sum(ticket.workspace == workspace for _, ticket in self._resting.values())
+        return resting + (0 if room is None else room.live)
 
     def workspaces(self) -> AbstractSet[str]:
         """The workspaces that have a waiter."""
-        return self._rooms.keys()
+        return self._rooms.keys() | {ticket.workspace for _, ticket in self._resting.values()}
 
     def get(self, ticket_id: int) -> Ticket | None:
         """The waiter of this id, or None."""
-        return self._live.get(ticket_id)
+        return self._live.get(ticket_id) or self._resting.get(ticket_id, (0.0, None))[1]
 
     def ordered(self) -> list[Ticket]:
         """Every waiter in the order of service: O(n log n), for pages and for the end of a queue."""
-        return sorted(self._live.values(), key=lambda ticket: (ticket.workspace not in self._stars, ticket.order))
+        everybody = [*self._live.values(), *(ticket for _, ticket in self._resting.values())]
+        return sorted(everybody, key=lambda ticket: (ticket.workspace not in self._stars, ticket.order))
 
     def _advance(self, room: _Room) -> int:
         """The key of the first live waiter of `room`, after its former first has left."""

@@ -18,7 +18,7 @@ from proxy.service.clock import Clock
 
 RETRY_AFTER_MAX_S = 59  # at 60 and more some agents give up at once (spec §11)
 _JITTER = 0.25  # of the estimate, upwards: refused clients must not come back as one wave
-OVERLOAD_REST_S, OVERLOAD_REST_MAX_S = 0.5, 8.0  # as the SDKs of OpenAI and Anthropic back off
+BACKOFF_S, BACKOFF_MAX_S = 0.5, 8.0  # as the SDKs of OpenAI and Anthropic do
 
 Observer = Callable[[str, Effect], None]
 
@@ -83,21 +83,17 @@ class Admission:
             return first.slot
         return await self._outcome(ticket, credentials, effects)
 
-    async def acquire_again(self, slot: Slot, credentials: Mapping[str, str]) -> Slot:
+    async def acquire_again(self, slot: Slot, credentials: Mapping[str, str], *, backoff: int = 0) -> Slot:
         """Give `slot` back after a refusal that the client shall not see, and wait for the next in the same place.
-        OwnAnswer if it was taken back meanwhile: then there is no place any more."""
+        OwnAnswer if it was taken back meanwhile: then there is no place any more. With a `backoff` that place counts
+        only after a rest, twice as long with each: a provider in trouble is not hammered."""
         self._check_held(slot)
         self._holders.pop(slot.id, None)
-        return await self._outcome(slot.ticket, credentials, self.scheduler.requeue(slot, self._clock.now()))
-
-    async def acquire_later(self, slot: Slot, credentials: Mapping[str, str], tries: int) -> Slot:
-        """Like `acquire_again`, where the provider is overloaded and did not say for how long: the place is taken up
-        only after a rest, twice as long after each of `tries`, so that no provider in trouble is hammered."""
-        self._check_held(slot)
-        self.release(slot)
-        rest_s = min(OVERLOAD_REST_S * 2.0 ** (tries - 1), OVERLOAD_REST_MAX_S)
-        await asyncio.sleep(rest_s * (1 + _JITTER * self._chance.random()))
-        return await self.acquire(slot.ticket, credentials)
+        rest_s = 0.0
+        if backoff:
+            rest_s = min(BACKOFF_S * 2.0 ** (backoff - 1), BACKOFF_MAX_S) * (1 + _JITTER * self._chance.random())
+        effects = self.scheduler.requeue(slot, self._clock.now(), rest_s=rest_s)
+        return await self._outcome(slot.ticket, credentials, effects)
 
     async def _outcome(self, ticket: Ticket, credentials: Mapping[str, str], effects: list[Effect]) -> Slot:
         future: asyncio.Future[Slot] = self._loop.create_future()

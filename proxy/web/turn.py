@@ -114,10 +114,8 @@ class Turn:
                 return
             tries += 1
             try:
-                if judge.rests:
-                    slot = await self._wait(admission.acquire_later(slot, credentials, tries))
-                else:
-                    slot = await self._wait(admission.acquire_again(slot, credentials))
+                backoff = tries if judge.rests else 0
+                slot = await self._wait(admission.acquire_again(slot, credentials, backoff=backoff))
             except OwnAnswer:
                 judge.hand_over()  # the last answer is what the client sees
                 note(passage, self._record)

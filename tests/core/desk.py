@@ -147,8 +147,8 @@ class Desk:
             self.scheduler.rate_limited(slot, status=status, kind=kind, retry_after_ms=wait_ms, now=self.now, now_ms=at)
         )
 
-    def requeue(self, name: str) -> list[str]:
-        return self._told(self.scheduler.requeue(self.slots[name], self.now))
+    def requeue(self, name: str, rest_s: float = 0.0) -> list[str]:
+        return self._told(self.scheduler.requeue(self.slots[name], self.now, rest_s=rest_s))
 
     def exhausted(self, wait_s: float) -> list[str]:
         return self._told(self.scheduler.exhausted(wait_s, self.now))

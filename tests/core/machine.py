@@ -83,6 +83,7 @@ class SchedulerMachine(RuleBasedStateMachine):
         self.probe_due = False
         self.polling = False
         self.next_poll = 0.0
+        self.dozing: dict[int, tuple[float, Ticket]] = {}  # put back after a refusal, with the end of the rest
         self.refused_slots: set[Slot] = set()
         self.learned_at: int | None = None  # how many grants there had been when a first limit was learned
         self.strikes = 0
@@ -131,9 +132,16 @@ class SchedulerMachine(RuleBasedStateMachine):
         return sorted(tickets, key=lambda one: (one.workspace not in self.stars, one.prompt_started_at, one.id))
 
     @property
+    def everybody(self) -> list[Ticket]:
+        tickets = [*self.line, *(ticket for _, ticket in self.dozing.values())]
+        return sorted(tickets, key=lambda one: (one.workspace not in self.stars, one.prompt_started_at, one.id))
+
+    @property
     def deadline(self) -> float | None:
         """When something is due by time alone."""
-        times = [at for at, _ in self.resting] + [since + self.policy.max_wait_s for _, since in self.waiting.values()]
+        times = [at for at, _ in [*self.resting, *self.dozing.values()]] + [
+            since + self.policy.max_wait_s for _, since in self.waiting.values()
+        ]
         if self.paused_until is not None:
             times.append(self.paused_until)
         elif self.probe is not None:
@@ -167,6 +175,7 @@ class SchedulerMachine(RuleBasedStateMachine):
                     assert ticket.id not in self.waiting
                     assert ticket.queued_at == self.now
                     assert not self.outlasted(self.now)
+                    assert self.dozing.pop(ticket.id, (self.now, None))[0] <= self.now, "woken early"
                     self.waiting[ticket.id] = (ticket, self.now)
                 case Granted(ticket, slot, waited_s):
                     if ticket is newcomer:
@@ -179,7 +188,8 @@ class SchedulerMachine(RuleBasedStateMachine):
                     assert slot.ticket is ticket
                     assert self.limit is None or self.in_flight <= self.limit, "over the limit"
                 case Left(ticket):
-                    del self.waiting[ticket.id]
+                    if self.dozing.pop(ticket.id, None) is None:
+                        del self.waiting[ticket.id]
                 case Refused(ticket, code):
                     self.refused(ticket, code, newcomer, refusals)
                 case Released(slot):
@@ -242,9 +252,10 @@ class SchedulerMachine(RuleBasedStateMachine):
 
     def refused(self, ticket: Ticket, code: str, newcomer: Ticket | None, refusals: frozenset[str]) -> None:
         _, since = self.waiting.pop(ticket.id, (ticket, self.now))
+        self.dozing.pop(ticket.id, None)
         if code == "queue_full":
             assert ticket is newcomer
-            assert len(self.waiting) >= self.policy.max_waiting
+            assert len(self.waiting) + len(self.dozing) >= self.policy.max_waiting
         elif code == "paused":
             assert self.outlasted(since)
         else:
@@ -297,10 +308,10 @@ class SchedulerMachine(RuleBasedStateMachine):
         for number in range(count):
             self.ask("abc"[number % 3], number % 4)
 
-    @precondition(lambda self: self.waiting)
+    @precondition(lambda self: self.waiting or self.dozing)
     @rule(data=st.data())
     def cancel(self, data: st.DataObject) -> None:
-        ticket = data.draw(st.sampled_from(self.line))
+        ticket = data.draw(st.sampled_from(self.everybody))
         (effect,) = self.happened(self.subject.cancel(ticket, self.now))
         assert isinstance(effect, Left)
         assert self.subject.cancel(ticket, self.now) == []
@@ -311,16 +322,16 @@ class SchedulerMachine(RuleBasedStateMachine):
         slot = data.draw(st.sampled_from(list(self.held.values())))
         assert self.subject.cancel(slot.ticket, self.now) == []
 
-    @precondition(lambda self: self.waiting)
+    @precondition(lambda self: self.waiting or self.dozing)
     @rule(data=st.data())
     def drop(self, data: st.DataObject) -> None:
-        ticket = data.draw(st.sampled_from(self.line))
+        ticket = data.draw(st.sampled_from(self.everybody))
         effects = self.happened(self.subject.drop(ticket, self.now), refusals=frozenset({"dropped"}))
         assert len(effects) == 1
 
     @rule()
     def drop_all(self) -> None:
-        line = self.line
+        line = self.everybody
         effects = self.happened(self.subject.drop_all("draining"), refusals=frozenset({"draining"}))
         assert [effect.ticket for effect in effects if isinstance(effect, Refused)] == line
 
@@ -355,9 +366,9 @@ class SchedulerMachine(RuleBasedStateMachine):
         data=st.data(),
         kind=st.sampled_from(["concurrency", "rate", "quota", "overload", "none"]),
         wait_ms=st.sampled_from([None, 0, 125, 4000, 100_000]),
-        back=st.booleans(),
+        back=st.sampled_from([None, 0.0, 0.5]),
     )
-    def refuse(self, data: st.DataObject, kind: str, wait_ms: int | None, back: bool) -> None:
+    def refuse(self, data: st.DataObject, kind: str, wait_ms: int | None, back: float | None) -> None:
         slot = data.draw(st.sampled_from([*self.held.values(), *self.ended[-4:]]))
         self.refused_slots.add(slot)
         learned = self.learns(slot, kind)
@@ -389,8 +400,8 @@ class SchedulerMachine(RuleBasedStateMachine):
         assert [effect for effect in effects if isinstance(effect, LimitSet)] == (
             [] if learned is None else [LimitSet(learned, "learned")]
         )
-        if back and self.held.get(slot.id) is slot:
-            self.absorb(slot)
+        if back is not None and self.held.get(slot.id) is slot:
+            self.absorb(slot, back)
 
     def learns(self, slot: Slot, kind: str) -> int | None:
         """The limit that this refusal teaches (limit: auto), written down once more."""
@@ -417,11 +428,13 @@ class SchedulerMachine(RuleBasedStateMachine):
             floor_s = pause.max_s if self.strikes >= self.policy.strikes else doubled
         return min(max(pause.default_s if stated is None else stated, floor_s), pause.max_s)
 
-    def absorb(self, slot: Slot) -> None:
-        effects = self.happened(self.subject.requeue(slot, self.now))
+    def absorb(self, slot: Slot, rest_s: float) -> None:
+        if rest_s:
+            self.dozing[slot.id] = (self.now + rest_s, slot.ticket)
+        effects = self.happened(self.subject.requeue(slot, self.now, rest_s=rest_s))
         assert isinstance(effects[0], Released)
-        assert isinstance(effects[1], Queued | Refused)
-        assert effects[1].ticket is slot.ticket
+        back = [one for one in effects if isinstance(one, Queued | Refused) and one.ticket is slot.ticket]
+        assert len(back) == (0 if rest_s else 1)
 
     @rule(wait_s=st.sampled_from([0.0, 2.0, 64.0, 65.0]))
     def exhausted(self, wait_s: float) -> None:
@@ -546,7 +559,7 @@ class SchedulerMachine(RuleBasedStateMachine):
     @invariant()
     def nothing_differs(self) -> None:
         seen = self.subject.snapshot(self.now)
-        assert (seen.held, seen.queued) == (len(self.held), len(self.waiting))
+        assert (seen.held, seen.queued) == (len(self.held), len(self.everybody))
         assert (seen.limit, seen.auto_reduced_from) == (self.limit, self.reduced_from)
         assert (seen.paused_until_at, seen.pause_cause) == (self.paused_until, self.pause_cause)
         if self.learns_cooldown:
@@ -581,7 +594,7 @@ class SchedulerMachine(RuleBasedStateMachine):
         if not hasattr(self, "subject"):
             return
         self.reload(Policy(pause=PAUSE, max_wait_s=1e6))
-        while self.waiting or self.held or self.resting or self.polling or self.paused_until is not None:
+        while self.everybody or self.held or self.resting or self.polling or self.paused_until is not None:
             self.resume()
             if self.polling:
                 self.poll_ends(None)

@@ -92,3 +92,51 @@ def test_absorbed_refusals_without_a_limit_go_again_at_once() -> None:
     desk.ask("a")
     desk.refuse("a", "rate", 60.0)
     assert desk.requeue("a") == ["a released", "a queued", "a granted"]
+
+
+# --- a rest before the place counts again ---
+
+
+def resting() -> Desk:
+    """`a` was refused and rests until 0.5; `b` came later, `c` earlier."""
+    desk = Desk(1)
+    desk.ask("a", started=1)
+    assert desk.requeue("a", rest_s=0.5) == ["a released"]
+    return desk
+
+
+def test_resting_request_waits_but_its_place_does_not_count_yet() -> None:
+    desk = resting()
+    assert (desk.line, desk.scheduler.snapshot(0.0).queued, desk.deadline) == (["a"], 1, 0.5)
+    assert desk.ask("b", started=2) == ["b granted"]
+
+
+def test_rested_request_stands_in_its_own_place() -> None:
+    desk = resting()
+    desk.crowd("b", started=2)
+    desk.ask("c", started=0)
+    desk.ask("d", started=3)
+    assert desk.at(0.5) == ["a queued"]
+    assert desk.line == ["c", "a", "d"]
+
+
+def test_rested_request_goes_at_once_where_there_is_room() -> None:
+    assert resting().at(0.5) == ["a queued", "a granted"]
+
+
+def test_client_that_leaves_during_the_rest_leaves_the_queue() -> None:
+    desk = resting()
+    assert desk.cancel("a") == ["a left"]
+    assert (desk.at(0.5), desk.line) == ([], [])
+
+
+def test_resting_request_can_be_dropped_and_is_told_at_the_end() -> None:
+    assert resting().drop("a") == ["a refused: dropped"]
+    assert resting().drop_all("draining") == ["a refused: draining"]
+
+
+def test_resting_request_meets_the_pause_that_has_begun_meanwhile() -> None:
+    desk = resting()
+    desk.pause(60.0)
+    assert desk.at(0.5) == ["a queued"]
+    assert desk.line == ["a"]
