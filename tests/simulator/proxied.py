@@ -30,7 +30,7 @@ from proxy.core.model import (
 )
 from proxy.core.scheduler import Scheduler
 from proxy.ratelimits import classify, exhausted_ms
-from proxy.service.admission import OVERLOAD_REST_MAX_S, OVERLOAD_REST_S, RETRY_AFTER_MAX_S
+from proxy.service.admission import BACKOFF_MAX_S, BACKOFF_S, RETRY_AFTER_MAX_S
 
 from .clock import Clock
 from .dialects import Headers
@@ -129,16 +129,13 @@ class Proxied:
 
     def _again(self, request: Request, slot: Slot, *, rests: bool) -> None:
         """Its client does not hear of the refusal."""
-        now, ticket = self._clock.now, slot.ticket
-        self._absorbed[ticket.id] += 1
+        self._absorbed[slot.id] += 1
         del self._slots[request.number]
-        if not rests:
-            self.apply(self.scheduler.requeue(slot, now))
-            return
-        self.apply(self.scheduler.release(slot, now))
-        rest_s = min(OVERLOAD_REST_S * 2.0 ** (self._absorbed[ticket.id] - 1), OVERLOAD_REST_MAX_S)
-        rest_s *= 1 + JITTER * self._chance.random()
-        self._clock.later(rest_s, lambda: self.apply(self.scheduler.request(ticket, self._clock.now)))
+        rest_s = 0.0
+        if rests:
+            rest_s = min(BACKOFF_S * 2.0 ** (self._absorbed[slot.id] - 1), BACKOFF_MAX_S)
+            rest_s *= 1 + JITTER * self._chance.random()
+        self.apply(self.scheduler.requeue(slot, self._clock.now, rest_s=rest_s))
 
     def ended(self, request: Request) -> None:
         slot = self._slots.get(request.number)

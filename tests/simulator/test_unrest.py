@@ -9,7 +9,10 @@ WORDS = "--agents 40 --limit 4 --real-limit 3 --gate 1s --usage-latency 50ms-150
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-@pytest.mark.parametrize("more", ["", "--cooldown auto --absorb 1 --auto-restore 10m --external 0-1"])
+@pytest.mark.parametrize(
+    "more",
+    ["", "--cooldown auto --absorb 1 --auto-restore 10m --external 0-1", "--overload 5% --absorb 4 --in-stream 20%"],
+)
 def test_whatever_happens_no_slot_is_lost_and_no_order_broken(seed: int, more: str) -> None:
     words = f"run {WORDS} {more} --slowness 0 --hours 12 --seed {seed}"
     run = Simulation(setup(parser().parse_args(words.split()), "proxy")).run()
