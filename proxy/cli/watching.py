@@ -9,6 +9,7 @@ import click
 from proxy.cli.admin import Admin
 from proxy.cli.options import of_running_proxy
 from proxy.cli.output import Output
+from proxy.cli.states import roughly, states
 from proxy.config import show_duration
 
 _EVIDENCE_SHOWN = 3  # the latest; --json has them all
@@ -29,7 +30,7 @@ def status(admin: Admin, output: Output, everything: bool) -> None:
         output.table(_COLUMNS, [_row(entry, now_ms) for entry in shown])
     if idle := len(entries) - len(shown):
         output.say(f"{idle} without a limit and idle (--all shows them)")
-    if all(entry["limit"] is None for entry in entries):
+    if not any(_limited(entry) for entry in entries):
         output.say("no provider has a limit, so nothing waits; set one: slotgate limit PROVIDER N")
     for entry in shown:
         _notice(output, entry)
@@ -47,57 +48,49 @@ def _notice(output: Output, entry: dict[str, Any]) -> None:
         return
     output.say(f"{entry['providerId']}: {entry['notice']}")
     for seen in entry["evidence"][-_EVIDENCE_SHOWN:]:
-        wait_ms = seen["retryAfterMs"]
-        wait = "" if wait_ms is None else f", retry after {_seconds(wait_ms)}"
         at = datetime.fromtimestamp(seen["at"] / 1000).astimezone()
-        output.say(f"  {at:%d %b %H:%M:%S}  {seen['status']} {seen['kind']}{wait}, {seen['inFlight']} in flight")
+        output.say(f"  {at:%d %b %H:%M:%S}  {_seen(seen)}")
     output.say(f"  slotgate restore {entry['providerId']}")
 
 
+def _seen(seen: dict[str, Any]) -> str:
+    """One piece of evidence."""
+    if seen["status"] == 0:
+        return "one step up"
+    answer = f"inside a {seen['status']}:" if seen["status"] < 400 else str(seen["status"])
+    wait_ms = seen["retryAfterMs"]
+    wait = "" if wait_ms is None else f", retry after {roughly(wait_ms)}"
+    return f"{answer} {seen['kind']}{wait}, {seen['inFlight']} in flight"
+
+
+def _limited(entry: dict[str, Any]) -> bool:
+    """Whether it has a limit, or is about to learn one."""
+    return entry["limit"] is not None or "limitAuto" in entry
+
+
 def _worth_a_row(entry: dict[str, Any]) -> bool:
-    return entry["limit"] is not None or entry["inFlight"] > 0 or entry["queued"] > 0 or entry["paused"]
+    return _limited(entry) or entry["inFlight"] > 0 or entry["queued"] > 0 or entry["paused"]
 
 
 def _row(entry: dict[str, Any], now_ms: int) -> list[str]:
     wait_ms = entry.get("oldestWaitMs")
     return [
         entry["providerId"],
-        _auto("none" if entry["limit"] is None else str(entry["limit"]), entry.get("limitAuto")),
+        _limit(entry),
         str(entry["held"]),
         str(entry["cooling"]),
         str(entry["queued"]),
-        "" if wait_ms is None else _seconds(wait_ms),
+        "" if wait_ms is None else roughly(wait_ms),
         _auto(show_duration(entry["cooldownMs"] / 1000), entry.get("cooldownAuto")),
-        ", ".join(_states(entry, now_ms)),
+        ", ".join(states(entry, now_ms)),
     ]
+
+
+def _limit(entry: dict[str, Any]) -> str:
+    if entry["limit"] is None:
+        return "auto" if "limitAuto" in entry else "none"
+    return _auto(str(entry["limit"]), entry.get("limitAuto"))
 
 
 def _auto(value: str, learned: bool | None) -> str:
     return f"{value} (auto)" if learned else value
-
-
-def _states(entry: dict[str, Any], now_ms: int) -> list[str]:
-    states = []
-    if entry["paused"]:
-        left_ms = entry.get("pausedUntil", now_ms) - now_ms
-        states.append(f"paused for {_seconds(max(left_ms, 0))}")
-    if entry["autoReduced"]:
-        states.append(f"reduced from {entry['autoReducedFrom']}")
-    if "restoreAt" in entry:
-        states.append(f"one step up in {_seconds(max(entry['restoreAt'] - now_ms, 0))}")
-    if "quota" in entry:
-        states.append("quota used up")
-    if entry.get("externalUse"):
-        states.append(f"others use {entry['externalUse']}")
-    if strikes := entry.get("strikes"):
-        states.append(_strikes(strikes))
-    return states
-
-
-def _strikes(strikes: dict[str, Any]) -> str:
-    allowed = "" if strikes["allowed"] is None else f" of {strikes['allowed']}"
-    return f"{strikes['today']}{allowed} strikes today"
-
-
-def _seconds(ms: int) -> str:
-    return f"{ms / 1000:.0f}s"

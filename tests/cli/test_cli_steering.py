@@ -82,6 +82,15 @@ def test_status_has_a_row_for_an_unlimited_provider_at_work_too(api: Api, run: R
     assert run("status", "--admin", api.url).stdout.count("\nidle ") == 3
 
 
+def test_status_has_a_row_for_a_provider_whose_limit_is_to_be_learned(api: Api, run: Run) -> None:
+    with_status(api, {**IDLE, "limitAuto": True}, IDLE)
+    _, row, *rest = run("status", "--admin", api.url).stdout.splitlines()
+    assert row.split()[:2] == ["idle", "auto"]
+    assert rest == ["1 without a limit and idle (--all shows them)"]
+    with_status(api, {**ENTRY, "limitAuto": True})
+    assert " 3 (auto) " in run("status", "--admin", api.url).stdout
+
+
 def test_status_says_that_nothing_waits_where_nothing_has_a_limit(api: Api, run: Run) -> None:
     words = "no provider has a limit, so nothing waits; set one: slotgate limit PROVIDER N\n"
     with_status(api, IDLE)
@@ -99,9 +108,9 @@ def test_status_shows_pause_reduction_and_notice(api: Api, run: Run) -> None:
         "notice": "restore manually when ready.",
         "evidence": evidence,
     }
-    with_status(api, {**ENTRY, **reduced, "paused": True, "pausedUntil": 1})
+    with_status(api, {**ENTRY, **reduced, "paused": True, "pausedUntil": 1, "pauseCause": "rate"})
     lines = run("status", "--admin", api.url).stdout.splitlines()
-    assert lines[1].endswith("paused for 0s, reduced from 4")
+    assert lines[1].endswith("paused for 0s (too fast), reduced from 4")
     assert lines[2] == "api.code.umans.ai: restore manually when ready."
     assert [line.partition(":")[2][5:] for line in lines[3:6]] == [
         "  427 rate, 4 in flight",
@@ -109,6 +118,16 @@ def test_status_shows_pause_reduction_and_notice(api: Api, run: Run) -> None:
         "  429 rate, retry after 2s, 4 in flight",
     ]
     assert lines[6:] == ["  slotgate restore api.code.umans.ai"]
+
+
+def test_evidence_says_where_a_refusal_was_found_and_what_was_none(api: Api, run: Run) -> None:
+    inside = {"at": 1_800_000_000_000, "status": 200, "kind": "concurrency", "retryAfterMs": None, "inFlight": 3}
+    step = {**inside, "status": 0, "kind": "restored"}
+    told = {"autoReduced": True, "autoReducedFrom": 4, "notice": "reduced.", "evidence": [inside, step]}
+    with_status(api, {**ENTRY, **told})
+    lines = run("status", "--admin", api.url).stdout.splitlines()
+    assert lines[3].endswith("  inside a 200: concurrency, 3 in flight")
+    assert lines[4].endswith("  one step up")
 
 
 def test_status_remarks_on_a_broken_configuration_and_a_state_that_cannot_be_stored(api: Api, run: Run) -> None:

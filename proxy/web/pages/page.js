@@ -3,6 +3,15 @@
 const POLL_MS = 2000; // also while events come: waits change without one
 const SETTLE_MS = 150; // a burst of events is one look
 const SILENCE_MS = 40000; // the stream has a heartbeat every 15 s
+const OVERLOAD_SHOWN_MS = 60000; // nothing ends an overload: it is news for as long as a pause for one may last
+const CAUSES = { // the words of `slotgate status`
+  operator: "by hand",
+  exhausted: "no requests left in this window",
+  concurrency: "too many at once",
+  rate: "too fast",
+  overload: "overloaded",
+};
+const UNITS = [["d", 86400000], ["h", 3600000], ["m", 60000]];
 
 const find = (selector) => document.querySelector(selector);
 const rows = new Map(); // by provider id; kept, so that a button keeps the focus
@@ -45,7 +54,11 @@ function say(words, lost) {
   find("table").classList.toggle("stale", lost);
 }
 
-const seconds = (ms) => `${Math.max(0, Math.ceil(ms / 1000))} s`;
+// A length of time at a glance: 56s, 29m, 3h, 2d; two of a unit at least.
+function roughly(ms) {
+  const [unit, length] = UNITS.find(([, least]) => ms >= 2 * least) ?? ["s", 1000];
+  return `${Math.round(Math.max(0, ms) / length)}${unit}`;
+}
 
 function show() {
   find("table").hidden = providers.length === 0;
@@ -56,15 +69,41 @@ function show() {
   }
 }
 
-function notes(p) {
+function limit(p) {
+  if (p.limit === null) return p.limitAuto ? "auto" : "unlimited";
+  return p.limit + (p.limitAuto ? " (auto)" : "");
+}
+
+function paused(p, now) {
+  return p.paused ? `${roughly(p.pausedUntil - now)} (${CAUSES[p.pauseCause] ?? p.pauseCause})` : "";
+}
+
+function states(p, now) {
   const words = [];
-  if (p.notice) words.push(p.notice);
-  if (p.restoreAt) words.push(`One step up in ${seconds(p.restoreAt - (Date.now() - skew))}.`);
-  if (p.quota) words.push("The quota is used up.");
-  if (p.strikes) words.push(`Strikes today: ${p.strikes.today}${p.strikes.allowed === null ? "" : ` of ${p.strikes.allowed}`}.`);
-  if (p.externalUse) words.push(`Others use ${p.externalUse} of this account.`);
-  if (p.cooldownAuto) words.push(`Learned cooldown: ${p.cooldownMs} ms.`);
-  return words.join(" ");
+  if (p.restoreAt) words.push(`one step up in ${roughly(p.restoreAt - now)}`);
+  if (p.quota) {
+    const wait = p.quota.retryAfterMs === null ? "" : ` (retry after ${roughly(p.quota.retryAfterMs)})`;
+    words.push(`quota used up ${roughly(now - p.quota.at)} ago${wait}`);
+  }
+  const overloaded = p.lastRateLimit?.kind === "overload" && p.pauseCause !== "overload"
+    && now - p.lastRateLimit.at < OVERLOAD_SHOWN_MS;
+  if (overloaded) words.push(`overloaded ${roughly(now - p.lastRateLimit.at)} ago`);
+  const why = waits(p, overloaded);
+  if (why) words.push(why);
+  if (p.externalUse) words.push(`others use ${p.externalUse}`);
+  if (p.strikes && p.strikes.allowed !== null) words.push(`${p.strikes.today} of ${p.strikes.allowed} strikes today`);
+  if (p.cooldownAuto) words.push(`cooldown ${p.cooldownMs}ms (auto)`);
+  return words.join(", ");
+}
+
+// Why one waits although there is room and no pause. Who was refused for an overload may rest before it is sent again.
+function waits(p, overloaded) {
+  if (!p.queued || p.paused || p.limit === null || p.inFlight >= p.limit) return "";
+  if (p.gate?.error) return `the provider does not tell its count: ${p.gate.error}`;
+  if (p.gate?.observed >= p.limit) return `the provider counts ${p.gate.observed} of ${p.limit}`;
+  if (overloaded) return "";
+  if (p.gate) return "the provider is asked first";
+  return p.lastRateLimit ? "one goes ahead alone" : "";
 }
 
 function add(id) {
@@ -76,14 +115,15 @@ function add(id) {
     await look();
   };
   return (p) => {
+    const now = Date.now() - skew;
     const texts = [
       id,
-      (p.limit ?? "unlimited") + (p.limitAuto ? " (auto)" : ""),
+      limit(p),
       p.inFlight,
       p.queued,
-      p.oldestWaitMs === null ? "" : seconds(p.oldestWaitMs),
-      p.paused ? `${seconds(p.pausedUntil - (Date.now() - skew))} (${p.pauseCause})` : "",
-      notes(p),
+      p.oldestWaitMs === null ? "" : roughly(p.oldestWaitMs),
+      paused(p, now),
+      [states(p, now), p.notice].filter(Boolean).join("\n"),
     ];
     texts.forEach((text, at) => { cells[at].textContent = text; });
     button.hidden = !p.autoReduced;
