@@ -78,7 +78,9 @@ class Metrics(Collector):
         self._snapshots = snapshots
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
-        self._wait = Histogram("slotgate_queue_wait_seconds", "From arrival in the queue to the grant")
+        self._wait = Histogram(
+            "slotgate_queue_wait_seconds", "From arrival in the queue to the grant, each time a request queues"
+        )
         self._hold = Histogram("slotgate_hold_seconds", "From the grant to the release")
         self._first_byte = Histogram("slotgate_time_to_first_byte_seconds", "Until the first byte of a counted answer")
         self._requests: Counter[tuple[str, str]] = Counter()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from proxy.core.model import Effect, Snapshot
+from proxy.core.model import Effect, RateLimited, Snapshot
 from proxy.service.clock import Clock
 from proxy.service.events import EventStream
 from proxy.service.log import Log
@@ -26,7 +26,9 @@ class RequestRecord:
     """One wide event per request: made when its head was read, filled in as it goes, told when it ends. `outcome` is
     one of completed, abandoned (the client left), cut, refused, reclaimed, failed; `code` that of our own answer,
     `why` what went wrong. `path` is as sent upstream, or else as asked for; never with the query. What could not be
-    read as a request has neither method nor path."""
+    read as a request has neither method nor path. `ticket_id` is what its steps are told with, None before it may
+    queue; `absorbed` how often it was put back into the queue. `refused` is the kind of the last limit that the
+    provider told it of, inside a 200 too; filled in by Telemetry, which heard it."""
 
     method: str | None = None
     path: str | None = None
@@ -43,6 +45,9 @@ class RequestRecord:
     first_byte_ms: int | None = None
     bytes: int = 0
     counted: bool = False
+    ticket_id: int | None = None
+    absorbed: int = 0
+    refused: str | None = None
 
 
 class Telemetry:
@@ -62,6 +67,7 @@ class Telemetry:
         self._history = history
         self._metrics = Metrics(snapshots)
         self._polls_quiet_until: dict[str, float] = {}
+        self._refused: dict[int, str] = {}  # by ticket, until the request ends: few at any time
 
     def observe(self, provider_id: str, effect: Effect) -> None:
         """What a scheduler did."""
@@ -70,15 +76,21 @@ class Telemetry:
         if words.of_a_request:
             self._step(words, provider_id, partial(fields_of, effect, self._clock))
         else:
+            if isinstance(effect, RateLimited):
+                self._refused[effect.ticket.id] = str(effect.limit.kind)
             self._change(words, provider_id, fields_of(effect, self._clock))
 
     def request_ended(self, record: RequestRecord) -> None:
-        """The end of any request, counted or not; `record` is not changed any more."""
+        """The end of any request, counted or not; afterwards `record` is not changed any more."""
+        ticket_id = record.ticket_id
+        if ticket_id is not None and self._refused:
+            record.refused = self._refused.pop(ticket_id, None)
         self._metrics.request_ended(record.provider_id, record.outcome, record.code)
         if record.counted and record.provider_id is not None and record.first_byte_ms is not None:
             self._metrics.first_byte(record.provider_id, record.first_byte_ms / 1000)
         self.log.info(
             "request.ended",
+            id=None if ticket_id is None else str(ticket_id),
             provider=record.provider_id,
             upstream=record.upstream,
             workspace=record.workspace,
@@ -94,6 +106,8 @@ class Telemetry:
             first_byte_ms=record.first_byte_ms,
             bytes=record.bytes,
             counted=record.counted,
+            absorbed=record.absorbed,
+            refused=record.refused,
         )
 
     def starred(self, workspace: str, starred: bool) -> None:

@@ -78,6 +78,7 @@ class Turn:
                 prompt_started_at=opened.started_at,
                 path=self._route.path,
             )
+            self._record.ticket_id = ticket.id
             await self._queue(ticket, share)
         finally:
             turns.end(opened, clock.now())
@@ -113,6 +114,7 @@ class Turn:
             if not judge.absorbed:
                 return
             tries += 1
+            self._record.absorbed = tries
             try:
                 backoff = tries if judge.rests else 0
                 slot = await self._wait(admission.acquire_again(slot, credentials, backoff=backoff))

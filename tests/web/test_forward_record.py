@@ -8,6 +8,8 @@ from proxy.web.passage import Passage
 from proxy.web.turn import Turn
 from proxy.wire.relay import Relay
 
+TOO_MANY = "429 Too Many Requests"
+
 
 async def test_record_of_a_counted_request(start):
     rig = await start({"limit": 1})
@@ -36,6 +38,7 @@ async def test_record_of_an_uncounted_request(rig):
     record = await rig.record()
     assert (record.method, record.counted, record.outcome, record.bytes) == ("GET", False, "completed", 2)
     assert (record.waited_ms, record.held_ms, record.workspace) == (0, 0, None)
+    assert (record.ticket_id, record.absorbed, record.refused) == (None, 0, None)
 
 
 @pytest.mark.parametrize(
@@ -74,6 +77,38 @@ async def test_record_of_a_wait_and_a_hold(start):
     held, waited = sorted(rig.records, key=lambda record: record.waited_ms)
     assert held.held_ms >= 28
     assert waited.waited_ms >= 28 > held.waited_ms
+
+
+async def test_record_of_absorbed_refusals_counts_them_and_has_the_ticket_s_id(start):
+    rig = await start({"limit": 1, "absorb": 2, "auto_reduce": False, "pause": {"max": "20ms"}})
+    client, link = await rig.ask(post("/up/", b"{}"))
+    for code in ("concurrency_limit", "rate_limit_exceeded"):
+        await link.until(b"{}")
+        (slot,) = rig.scheduler.slots()
+        await link.send(answer(f'{{"error":{{"code":"{code}"}}}}'.encode(), "Retry-After: 0", status=TOO_MANY))
+    await link.until(b"{}")
+    await link.send(answer(b"ok"))
+    await client.until(b"ok")
+    record = await rig.record()
+    assert (record.status, record.absorbed, record.refused) == (200, 2, "rate")
+    assert record.ticket_id == slot.id
+
+
+async def test_record_of_a_refusal_by_the_provider_names_its_kind(start):
+    rig = await start({"limit": 3})
+    client, link = await rig.ask(post("/up/", b"{}"))
+    await link.until(b"{}")
+    await link.send(answer(b'{"error":{"code":"insufficient_quota"}}', status=TOO_MANY))
+    await client.until(b"}}")
+    await rig.at_rest()
+    inside = b'data: {"error":{"code":"concurrency_limit","message":"too many concurrent requests"}}\n\n'
+    await client.send(post("/up/", b"{}"))
+    await link.until(b"{}")
+    await link.send(begun(CHUNKED, "Content-Type: text/event-stream") + chunk(inside) + LAST_CHUNK)
+    await client.until(LAST_CHUNK)
+    first, second = await rig.record(1), await rig.record(2)
+    assert (first.status, first.outcome, first.refused) == (429, "completed", "quota")
+    assert (second.status, second.outcome, second.refused) == (200, "completed", "concurrency")
 
 
 async def test_error_of_ours_is_a_500_and_a_line_and_the_next_request_is_served(rig, monkeypatch):

@@ -67,7 +67,11 @@ SCHEMAS: dict[str, Schema] = {
         pauseCause={**TEXT, "description": "operator, or what the provider said"},
         autoReducedFrom=COUNT,
         notice=TEXT,
-        evidence={"type": "array", "items": record({**_RATE_LIMIT, "inFlight": COUNT})},
+        evidence={
+            "type": "array",
+            "items": record({**_RATE_LIMIT, "inFlight": COUNT}),
+            "description": "refusals; a step of auto_restore has its place among them: kind restored, status 0",
+        },
         limitAuto={"const": True, "description": "the limit is learned from refusals"},
         cooldownAuto={"const": True, "description": "the cooldown is learned"},
         lagMs={**COUNT, "description": "how long the provider counts a request that has ended, as learned"},
