@@ -12,7 +12,7 @@ import yaml
 from proxy.cli.failure import BadConfig
 from proxy.cli.options import Command, config_option, with_output
 from proxy.cli.output import Output
-from proxy.cli.unfinished import refused_state, unfinished
+from proxy.cli.remarks import refused_state, remarks
 from proxy.config import Settings, effective, find_file, load
 from proxy.errors import ConfigErrors
 
@@ -71,7 +71,7 @@ def serve(read: Callable[[], Settings]) -> None:
     settings = _first(read)
     if refused := refused_state(settings):
         raise BadConfig([f"slotgate: {refused}"])
-    for line in unfinished(settings):
+    for line in remarks(settings):
         click.echo(f"slotgate: {line}", err=True)
     # Here, because no other command needs the server, which takes long to import.
     from proxy.web.server import serve as run
@@ -92,5 +92,5 @@ def check(output: Output, read: Callable[[], Settings]) -> None:
     shown = effective(settings)
     output.answer(shown)
     output.document(yaml.safe_dump(shown, sort_keys=False, allow_unicode=True))
-    for line in filter(None, [*unfinished(settings), refused_state(settings)]):
+    for line in filter(None, [*remarks(settings), refused_state(settings)]):
         output.remark(f"slotgate: {line}")

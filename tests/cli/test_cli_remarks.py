@@ -1,9 +1,10 @@
-# What a configuration may say before it is there: nobody is left to rely on it.
+# What a configuration may say though it has no effect: nobody is left to rely on it.
 
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from fake_admin_api import Run
 
 REDIS = "state: redis://me:secret@h/0"
@@ -21,6 +22,29 @@ def test_check_says_which_keys_have_no_effect_yet(run: Run, tmp_path: Path) -> N
     assert result.stderr.splitlines() == [
         "slotgate: upstreams.umans.websocket: per_response: not there yet; it is as auto",
     ]
+
+
+@pytest.mark.parametrize(
+    ("keys", "remark"),
+    [
+        (
+            "auto_restore: 30m, auto_reduce: false",
+            "auto_restore: without effect, since auto_reduce is false: nothing lowers the limit",
+        ),
+        ("cooldown: auto", "cooldown: auto: there is no usage to learn from, so it only grows, after refusals"),
+        ("auto_restore: 30m", None),
+        ("auto_reduce: false", None),
+        ("limit: auto, auto_reduce: false", None),  # it learns all the same
+        ("cooldown: auto, usage: {url: /u, field: n}", None),
+        ("strikes: 10, pause: {max: 10s}", None),
+    ],
+)
+def test_check_says_which_keys_have_no_effect_beside_others(
+    run: Run, tmp_path: Path, keys: str, remark: str | None
+) -> None:
+    result = run("check", "--config", write(tmp_path / "c.yaml", f"upstreams: {{a: {{url: http://h, {keys}}}}}"))
+    assert result.exit_code == 0
+    assert result.stderr.splitlines() == ([f"slotgate: upstreams.a.{remark}"] if remark else [])
 
 
 def test_check_says_that_a_shared_state_is_not_there_yet(run: Run, tmp_path: Path) -> None:

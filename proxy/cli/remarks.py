@@ -1,0 +1,39 @@
+# What a configuration may say, though it has no effect: not in this version, or not beside what else it says.
+#
+# Rule 1: nobody shall rely on it without having been told; what gets an effect takes its line away from here.
+# Rule 2: a remark is no error: the proxy runs with it.
+
+from collections.abc import Iterator
+
+from proxy.config import Settings
+from proxy.errors import StoreError
+from proxy.store import open_store
+
+
+def remarks(settings: Settings) -> list[str]:
+    """One line for each key that does not do what it says."""
+    return [*_unfinished(settings), *_in_vain(settings)]
+
+
+def _unfinished(settings: Settings) -> Iterator[str]:
+    for upstream in settings.upstreams.values():
+        if upstream.websocket == "per_response":
+            yield f"upstreams.{upstream.name}.websocket: per_response: not there yet; it is as auto"
+
+
+def _in_vain(settings: Settings) -> Iterator[str]:
+    for provider in settings.providers.values():
+        at = f"upstreams.{provider.upstreams[0]}"  # where `check` shows the settings of the provider
+        if provider.auto_restore_s is not None and not provider.auto_reduce:
+            yield f"{at}.auto_restore: without effect, since auto_reduce is false: nothing lowers the limit"
+        if provider.learn_cooldown and provider.usage is None:
+            yield f"{at}.cooldown: auto: there is no usage to learn from, so it only grows, after refusals"
+
+
+def refused_state(settings: Settings) -> str | None:
+    """Why `serve` cannot keep its state there; None if it can, as far as its kind goes. Nothing is opened."""
+    try:
+        open_store(settings.state.kind, settings.state.target)
+    except StoreError as error:
+        return str(error)
+    return None
