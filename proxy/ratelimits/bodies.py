@@ -26,6 +26,7 @@ _TEXT_LIMIT = 4096  # characters of one field that are worth searching
 
 _EVENT_STREAM_EXCEPTION = re.compile(rb":exception-type\x07\x00.([A-Za-z]+)", re.DOTALL)  # Bedrock's binary frames
 _EXCEPTION_MESSAGE = re.compile(rb'"message":\s*"([^"]*)')
+_EVENTS = re.compile(r"(?:^|[\r\n])(?:data|event):")
 _ZAI_PREFIX = re.compile(r"\[([0-9]{4})\]")  # Z.ai in Anthropic's dialect: "[1308][Usage limit reached …][stamp]"
 
 
@@ -58,10 +59,16 @@ def errors_in_success(body: bytes) -> Iterator[Fields]:
         yield said
 
 
+def is_json(data: bytes) -> bool:
+    """Whether this is a whole JSON object or array."""
+    return _json(data.decode("utf-8", "replace")) is not None
+
+
 def _documents(body: bytes) -> Iterator[Any]:
     """The JSON values of a body: one; or one for each event of a stream (SSE); or one for each line (NDJSON)."""
     text = body.decode("utf-8-sig", "replace").strip()
-    if not text.startswith((":", "data:", "event:", "id:", "retry:")):
+    # An event may begin with a field that nobody knows (WHATWG HTML 9.2.6), but not as JSON or a page does.
+    if text.startswith(("{", "[", "<")) or not _EVENTS.search(text):
         whole = _json(text)
         lines = text.split("\n") if whole is None else ()
         # A document on several lines that was cut short has lines that look whole, and mean nothing by themselves.

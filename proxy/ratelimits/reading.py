@@ -1,12 +1,14 @@
 # How the body of a successful answer is read for errors: which coding, which framing.
 #
 # Rule 1: the Content-Type decides; where it tells nothing, or only JSON, the first bytes do.
-# Rule 2: what is neither a stream of JSON nor JSON is not read: a text may be a model's.
+# Rule 2: JSON may come as one object or as one on each line, whatever it is called; its first line tells.
+# Rule 3: what is neither a stream of JSON nor JSON is not read: a text may be a model's.
 
 from collections.abc import Callable
 
+from proxy.ratelimits.bodies import is_json
 from proxy.ratelimits.decoding import Decoder
-from proxy.ratelimits.frames import NONE, Document, Elements, Events, Frames, Framing, Lines, Messages
+from proxy.ratelimits.frames import DOCUMENT_MAX, NONE, Document, Elements, Events, Frames, Framing, Lines, Messages
 
 UNPACKED_MAX = 1024 * 1024  # bytes that one piece may unpack to: 64 KiB of packed JSON have half of that
 
@@ -26,8 +28,7 @@ class _Sniffed:
     _ENOUGH = 6  # bytes: `event:`
     _EVENTS = (b":", b"data:", b"event:", b"id:", b"retry:")
 
-    def __init__(self, of_object: Callable[[bytes], Framing]) -> None:
-        self._of_object = of_object
+    def __init__(self) -> None:
         self._start = b""
         self._inner: Framing | None = None
 
@@ -46,14 +47,37 @@ class _Sniffed:
 
     def _framing(self, start: bytes) -> Framing | None:
         if start.startswith(b"{"):
-            return self._of_object(start)
+            return _Objects()
         if start.startswith(b"["):
             return Elements()
         return Events() if start.startswith(self._EVENTS) else None
 
 
-def _object_or_lines(start: bytes) -> Framing:
-    return Document() if start.startswith((b"{\n", b"{\r")) else Lines()  # printed for people, or one on each line
+class _Objects:
+    """A JSON object on one line or many, or one on each line: known as soon as something follows the first line."""
+
+    def __init__(self) -> None:
+        self._start = bytearray()
+        self._inner: Framing | None = None
+
+    def feed(self, data: bytes) -> Frames | None:
+        if self._inner is None:
+            start = self._start
+            start += data
+            first, _, more = start.partition(b"\n")
+            more = more.lstrip()
+            size = len(start) - len(more)
+            if not more and size <= DOCUMENT_MAX:
+                return NONE
+            self._inner = Lines() if size <= DOCUMENT_MAX and is_json(bytes(first)) else Document()
+            self._start, data = bytearray(), bytes(start)
+        return self._inner.feed(data)
+
+    def end(self) -> Frames:
+        if self._inner is None:
+            self._inner = Document()
+            self._inner.feed(bytes(self._start))
+        return self._inner.end()
 
 
 class _Unpacked:
@@ -71,14 +95,6 @@ class _Unpacked:
         return self._inner.end()
 
 
-def _untold() -> Framing:
-    return _Sniffed(_object_or_lines)
-
-
-def _json() -> Framing:
-    return _Sniffed(lambda _: Document())
-
-
 _FRAMINGS: dict[str, Callable[[], Framing]] = {
     "text/event-stream": Events,
     "application/x-ndjson": Lines,  # Ollama
@@ -87,9 +103,9 @@ _FRAMINGS: dict[str, Callable[[], Framing]] = {
     "application/x-jsonlines": Lines,
     "application/stream+json": Lines,  # Cohere
     "application/vnd.amazon.eventstream": Messages,
-    "application/json": _json,
-    "text/json": _json,
-    "": _untold,
-    "text/plain": _untold,
-    "application/octet-stream": _untold,
+    "application/json": _Sniffed,
+    "text/json": _Sniffed,
+    "": _Sniffed,
+    "text/plain": _Sniffed,
+    "application/octet-stream": _Sniffed,
 }

@@ -162,8 +162,8 @@ class Judge:
         self._relay.begin(head, length)
 
     def _watch(self, head: ResponseHead) -> None:
-        kind, coding = (head.get(name) or b"" for name in (b"content-type", b"content-encoding"))
-        framing = framing_of(kind.decode("latin-1"), coding.decode("latin-1"))
+        kind = head.get(b"content-type") or b""
+        framing = framing_of(kind.decode("latin-1"), _codings(head))
         if framing is not None and self._exchange is not None:
             self._success = Success(
                 self._exchange, self._relay, framing, lambda frame: self._classify(head, frame) != Kind.NONE
@@ -193,5 +193,10 @@ class Judge:
             except BadMessage:
                 return b""
             raw = b"".join(payload)
-        encoding = head.get(b"content-encoding") or b""
-        return decoded(raw[:COPY_MAX], encoding.decode("latin-1"))
+        return decoded(raw[:COPY_MAX], _codings(head))
+
+
+def _codings(head: ResponseHead) -> str:
+    """The Content-Encoding; several lines are one list (RFC 9110 5.3)."""
+    named = zip(head.names, head.fields, strict=True)
+    return b",".join(value for name, (_, value) in named if name == b"content-encoding").decode("latin-1")

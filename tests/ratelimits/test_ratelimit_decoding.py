@@ -25,6 +25,9 @@ def bare_deflate(data):
         (TEXT, "identity"),
         (gzip.compress(TEXT, mtime=0), "gzip"),
         (gzip.compress(TEXT, mtime=0), " X-GZIP "),
+        (gzip.compress(TEXT[:50], mtime=0) + gzip.compress(b"", mtime=0) + gzip.compress(TEXT[50:], mtime=0), "gzip"),
+        (gzip.compress(TEXT, mtime=0) + bytes(500), "gzip"),
+        (gzip.compress(TEXT, mtime=0) + b"garbage", "gzip"),
         (zlib.compress(TEXT), "deflate"),
         (bare_deflate(TEXT), "deflate"),
         (gzip.compress(zlib.compress(TEXT), mtime=0), "deflate, gzip"),
@@ -74,6 +77,7 @@ def pieces(body, size):
 PACKED = [
     ("", TEXT),
     ("gzip", gzip.compress(TEXT, mtime=0)),
+    ("gzip", b"".join(gzip.compress(part, mtime=0) for part in pieces(TEXT, 333))),
     ("deflate", zlib.compress(TEXT)),
     ("deflate", bare_deflate(TEXT)),
     ("br", brotli.compress(TEXT)),
@@ -83,7 +87,9 @@ PACKED = [
 
 
 @pytest.mark.parametrize(
-    ("encoding", "packed"), PACKED, ids=["none", "gzip", "deflate", "bare deflate", "br", "zstd", "four of them"]
+    ("encoding", "packed"),
+    PACKED,
+    ids=["none", "gzip", "gzip members", "deflate", "bare deflate", "br", "zstd", "four of them"],
 )
 @pytest.mark.parametrize("size", [1, 2, 100, 1 << 20])
 def test_pieces_give_what_the_whole_gives(encoding, packed, size):
@@ -98,6 +104,27 @@ def test_piece_that_holds_more_than_its_limit_is_the_last_one_that_is_read(encod
     assert decoder.feed(pack(bytes(1_000_000)), 1000) == bytes(1000)
     assert decoder.broken
     assert decoder.feed(b"more", 1000) == b""
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_bomb_in_the_second_gzip_member_is_given_up_too(together):
+    first, second = gzip.compress(TEXT), gzip.compress(bytes(100_000_000))
+    decoder = Decoder("gzip")
+    if together:
+        assert decoder.feed(first + second, 2000) == TEXT.ljust(2000, b"\0")
+    else:
+        assert decoder.feed(first, 2000) == TEXT
+        assert decoder.feed(second, 2000) == bytes(2000)
+    assert decoder.broken
+
+
+def test_gzip_members_in_one_piece_are_bounded():
+    """Each costs something, even an empty one."""
+    decoder = Decoder("gzip")
+    for _ in range(3):
+        assert decoder.feed(gzip.compress(b"a", mtime=0) * 700, 65_536) == b"a" * 700
+    assert decoder.feed(gzip.compress(b"", mtime=0) * 3000, 65_536) == b""
+    assert decoder.broken
 
 
 def test_bomb_in_the_inner_coding_is_given_up_too():

@@ -126,8 +126,18 @@ SHAPES = {
     "stream called text": ("text/plain; charset=utf-8", DELTA + ANTHROPIC, "rate"),
     "json called a stream": (SSE, b'{"error":{"type":"rate_limit_error"}}', "rate"),
     "printed json called text": ("text/plain", b'{\n  "error": {"code": "rate_limit_exceeded"}\n}\n', "rate"),
+    "json printed on few lines, called text": (
+        "text/plain",
+        b'{ "error": {\n "type":"overloaded_error"\n}}',
+        "overload",
+    ),
+    "json printed on few lines, called nothing": ("", b'{"a": {},\n "error": {"code": 429}}\n', "rate"),
+    "lines called json": (JSON, b'{"message":"a"}\r\n\r\n{"error":"too many concurrent requests"}\r\n', "concurrency"),
+    "line called json": (JSON, b'{"error":"too many concurrent requests"}\n\n', "concurrency"),
     "problem json": ("application/problem+json", dumped(error={"code": 429}), "rate"),
     "frame without an end": (SSE, DELTA + ANTHROPIC.rstrip(), "rate"),
+    "field that nobody knows": (SSE, b"x-id: 1\n" + ANTHROPIC, "rate"),
+    "field without a value": (SSE, DELTA + b"data\n" + ANTHROPIC, "rate"),
     "data on two lines": (SSE, b'data: {"error":\ndata: {"type":"rate_limit_error"}}\n\n', "rate"),
 }
 
@@ -208,6 +218,9 @@ HARMLESS = {
         JSON,
         b'{"args":\n{"error":{"code":"rate_limit_exceeded"}}\n}',
     ),
+    "whole answer with an object in its first line": (JSON, b'{"args":{"error":{"code":429}}\n}\n'),
+    "the same, called text": ("text/plain", b'{"args":{"error":{"code":429}}\n}\n'),
+    "text that begins as an object": ("text/plain", b'{x}\n{"error":{"code":429}}\n'),
     "the same, cut": (JSON, b'{"args":\n{"error":{"code":"rate_limit_exceeded"}}\n'),
     "gemini's arguments": (JSON, b'[{"functionCall":{"args":\n{"error":{"code":"rate_limit_exceeded"}}\n}}]'),
     "gemini's arguments, cut": (JSON, b'[{"functionCall":{"args":{"error":{"code":429}}'),
@@ -259,7 +272,11 @@ OBJECTS = st.sampled_from(
 )
 ARRAYS = st.lists(OBJECTS, max_size=5).map(lambda objects: ("[" + "\n,\r\n".join(objects) + "]").encode())
 MESSAGES = st.lists(st.sampled_from([THROTTLED, AWS_TEXT, aws(b"")]), max_size=4).map(b"".join)
+OBJECT_LINES = st.lists(OBJECTS | st.sampled_from(["", "{", " ", "}"]), max_size=5).map(
+    lambda each: "\n".join(each).encode()
+)
 BODIES = st.one_of(
+    st.tuples(st.sampled_from([NDJSON, JSON, ""]), OBJECT_LINES),
     st.tuples(st.sampled_from([SSE, NDJSON, JSON, ""]), STREAMS),
     st.tuples(st.sampled_from([SSE, NDJSON, JSON, ""]), ARRAYS | OBJECTS.map(str.encode)),
     st.tuples(st.just(AWS), MESSAGES | st.binary(max_size=40)),
@@ -340,6 +357,24 @@ def test_long_document_is_no_error_and_read_no_further():
     assert list(framing.end()) == []
 
 
+@pytest.mark.parametrize("kind", [JSON, ""])
+def test_lines_may_be_as_many_as_they_like_and_each_is_found_with_its_end(kind):
+    lines = framing_of(kind, "")
+    for _ in range(5):
+        assert list(lines.feed(b'{"message":"a"}\n' * 5000)) == []
+    assert list(lines.feed(b'{"error":{"code":429}}\n')) == [b'{"error":{"code":429}}']
+
+
+@pytest.mark.parametrize("filler", [b" ", b"\n"])
+@pytest.mark.parametrize("kind", [JSON, ""])
+def test_first_line_is_waited_for_only_so_long(kind, filler):
+    first, second = b'{"a":1}\n', b'{"error":{"code":429}}\n'
+    for over in (0, 1):
+        body = first + filler * (DOCUMENT_MAX - len(first) + over) + second
+        for parts in ([body], pieces(body, 4096), [body[: -len(second)], second]):
+            assert len(frames(parts, kind)) == 1 - over
+
+
 def test_what_is_kept_stays_small_while_a_frame_does_not_end():
     framing = framing_of(SSE, "")
     kept = []
@@ -387,6 +422,12 @@ def test_packed_stream_is_read_while_it_goes_on(coding, size):
         for piece in pieces(pack_piece(part), size):
             found += framing.feed(piece)
     assert found == [ANTHROPIC.rstrip()]
+
+
+@pytest.mark.parametrize("size", [1, 1 << 20])
+def test_each_event_may_be_a_gzip_member(size):
+    packed = b"".join(gzip.compress(part, mtime=0) for part in (DELTA, DELTA, ANTHROPIC))
+    assert verdict(pieces(packed, size), SSE, "gzip") == ("rate", None)
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])

@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import zlib
 
 import pytest
 from rawsides.message import CHUNKED, LAST_CHUNK, answer, begun, chunk, get, post
@@ -52,6 +53,15 @@ async def test_kind_is_read_from_a_body_in_pieces_and_compressed(start):
         await link.send(chunk(body[at : at + 7]))
     await link.send(LAST_CHUNK)
     await client.until(LAST_CHUNK)
+    assert rig.scheduler.last_rate_limit.kind == "concurrency"
+
+
+async def test_kind_is_read_through_codings_on_two_lines(start):
+    rig = await start({"limit": 3})
+    client, link = await asked(rig)
+    body = zlib.compress(gzip.compress(LIMITED))
+    await link.send(answer(body, "Content-Encoding: gzip", "X-A: b", "Content-Encoding: deflate", status=TOO_MANY))
+    await client.until(body)
     assert rig.scheduler.last_rate_limit.kind == "concurrency"
 
 

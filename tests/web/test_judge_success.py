@@ -4,6 +4,7 @@
 import gc
 import gzip
 import weakref
+import zlib
 
 import pytest
 from rawsides.message import CHUNKED, LAST_CHUNK, answer, begun, chunk, get, post
@@ -147,10 +148,16 @@ async def test_error_may_come_in_one_piece_with_the_head(start):
         answer(b'[{"a":1}\n,\r\n{"error":{"code":429,"status":"RESOURCE_EXHAUSTED"}}]', JSON),
         answer(b'{"error":{"code":429,"message":"Rate limited"}}', JSON, status="201 Created"),
         answer(gzip.compress(b'{"error":{"code":429}}'), JSON, "Content-Encoding: gzip"),
+        answer(
+            zlib.compress(gzip.compress(b'{"error":{"code":429}}')),
+            "Content-Encoding: gzip",
+            JSON,
+            "Content-Encoding: deflate",
+        ),
         answer(RATE.rstrip(), SSE),
         begun(CHUNKED, JSON) + chunk(b'{"error":{"co') + chunk(b'de":429}}') + LAST_CHUNK,
     ],
-    ids=["minimax", "gemini", "created", "gzip", "without an end", "chunked"],
+    ids=["minimax", "gemini", "created", "gzip", "two codings", "without an end", "chunked"],
 )
 async def test_whole_answer_may_be_an_error(start, refusal):
     rig = await start(LIMIT)
