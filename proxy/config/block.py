@@ -45,6 +45,7 @@ class Block:
     def read(self, value: object, at: Path, report: Report, **given: object) -> Any:
         """The class's instance; `given` are its fields that are no keys."""
         if value is BAD:
+            report.narrow(at, self.allowed)
             return BAD
         if value is None:
             value = {}

@@ -2,7 +2,8 @@
 #
 # Rule 1: `read` reports everything that is wrong with the value and then returns BAD; it never guesses.
 # Rule 2: what `show` gives, `read` takes back, but for a Secret, which only the comparing of two files sees.
-# Rule 3: BAD goes in where the YAML itself was refused: it was reported there and is passed on in silence.
+# Rule 3: BAD goes in where the YAML itself was refused: it was reported there and is passed on; only what may stand
+#         there is said anew.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -49,6 +50,7 @@ class Leaf:
 
     def read(self, value: object, at: Path, report: Report) -> Any:
         if value is BAD:
+            report.narrow(at, self.allowed)
             return BAD
         try:
             return self.parse(value)
@@ -96,6 +98,7 @@ class ListOf:
 
     def read(self, value: object, at: Path, report: Report) -> Any:
         if value is BAD:
+            report.narrow(at, self.allowed)
             return BAD
         if self.bare and not isinstance(value, list):
             one = replace(self.form, allowed=self.allowed).read(value, at, report)
@@ -146,6 +149,7 @@ class MapOf:
         if value is None:
             return {}
         if value is BAD:
+            report.narrow(at, self.allowed)
             return BAD
         if not isinstance(value, dict):
             report.wrong(at, value, self.allowed)

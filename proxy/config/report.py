@@ -7,6 +7,7 @@ import difflib
 import json
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 
 from proxy.errors import ConfigErrors, Problem
 
@@ -36,6 +37,7 @@ class Report:
     def __init__(self, file: str) -> None:
         self.problems: list[Problem] = []
         self.places: dict[Path, tuple[str, int | None]] = {(): (file, None)}
+        self._bent: dict[Path, int] = {}  # keys whose value YAML has bent, with the number of their problem
 
     def add(self, at: Path, found: str, allowed: str, *, line: int | None = None) -> None:
         """One problem; its line is the key's, unless it is known better."""
@@ -45,6 +47,17 @@ class Report:
         file, key_line = self.places[known]
         line = key_line if line is None else line
         self.problems.append(Problem(file=file, line=line, path=dotted(at), found=found, allowed=allowed))
+
+    def bent(self, at: Path, found: str, allowed: str) -> None:
+        """A value that YAML makes something else of; what may stand there is told better by `narrow`."""
+        self._bent[at] = len(self.problems)
+        self.add(at, found, allowed)
+
+    def narrow(self, at: Path, allowed: str) -> None:
+        """Say what is allowed at a key with a bent value, now that it is known which key it is."""
+        number = self._bent.pop(at, None)
+        if number is not None:
+            self.problems[number] = replace(self.problems[number], allowed=f"allowed: {allowed}")
 
     def clean(self, *paths: Path) -> bool:
         """Whether nothing was found wrong at these keys or below them."""

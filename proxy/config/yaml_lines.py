@@ -132,7 +132,8 @@ class _Reader:
             case "bool" | "int" | "float" | "timestamp" as kind:
                 allowed = {"bool": "true or false, or ", "timestamp": ""}.get(kind, "a plain decimal number, or ")
                 found = f"found {written[:80]} without quotes, which YAML reads as {_meaning(written)[:80]}"
-                return self._refuse(at, found, f'allowed: {allowed}"{written[:80]}" in quotes if it is meant as text')
+                self._report.bent(at, found, f'allowed: {allowed}"{written[:80]}" in quotes if it is meant as text')
+                return BAD
         return self._refuse(
             at, f"found a value with the tag {node.tag}", "allowed: values without tags, text in quotes"
         )

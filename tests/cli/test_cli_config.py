@@ -38,6 +38,25 @@ def test_check_shows_every_error_on_a_line_of_its_own_and_ends_with_78(run: Run,
     assert json.loads(as_json.stdout)["errors"] == result.stderr.splitlines()
 
 
+@pytest.mark.parametrize(
+    ("text", "allowed"),
+    [
+        ("upstreams: {umans: {auto_restore: on}}", "a duration from 1s to 30d, like 5s, or null for never"),
+        ("upstreams: {umans: {auto_reduce: on}}", "true or false"),
+        ("upstreams: {umans: {pause: on}}", "a mapping with the keys default, min, max"),
+        ("upstreams: {umans: {limit: 0x4}}", 'a whole number from 1 to 100000, or "auto", or null for unlimited'),
+        ("admin: {listen: off}", 'host:port, [ipv6]:port or unix:/path, or "off" in quotes'),
+        ("nonsense: on", 'true or false, or "on" in quotes if it is meant as text'),
+    ],
+)
+def test_what_yaml_bends_is_told_with_what_its_own_key_allows(
+    run: Run, tmp_path: Path, text: str, allowed: str
+) -> None:
+    told = run("check", "--config", write(tmp_path / "c.yaml", text)).stderr.splitlines()
+    assert "without quotes, which YAML reads as" in told[0]
+    assert told[0].endswith(f"; allowed: {allowed}")
+
+
 def test_the_command_line_beats_the_file(run: Run, tmp_path: Path) -> None:
     file = write(tmp_path / "c.yaml", "upstreams: {umans: {limit: 4}, zai: {limit: 1}}")
     options = ["--limit", "umans=2", "--limit", "zai=none", "--upstream", "mine=http://127.0.0.1:9/x?y"]
