@@ -8,7 +8,7 @@ import click
 
 from proxy import __version__
 
-from .control import cooldown, limit, pause, restore, resume
+from .control import cooldown, learn, limit, pause, restore, resume
 from .pointing import env
 from .serving import check, serve
 from .steering import reload, star, unstar
@@ -21,5 +21,5 @@ def cli() -> None:
     """Slotgate makes every client of an LLM provider wait its turn."""
 
 
-for _command in (serve, check, env, status, limit, cooldown, pause, resume, restore, star, unstar, reload):
+for _command in (serve, check, env, status, limit, cooldown, pause, resume, restore, learn, star, unstar, reload):
     cli.add_command(_command)

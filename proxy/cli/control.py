@@ -19,6 +19,7 @@ _LIMITS = ("concurrency", "limits")
 _COOLDOWN = ("concurrency", "cooldown")
 _PAUSE = ("concurrency", "pause")
 _RESTORE = ("concurrency", "restore")
+_LEARN = ("concurrency", "learn")
 
 # What the admin API takes, in the units that people type; it has the last word.
 LIMIT_MOST = 100_000
@@ -106,6 +107,16 @@ def restore(admin: Admin, output: Output, provider: str) -> None:
     which = named(admin, provider)
     with which.known():
         _entry(output, admin.post(*_RESTORE, which.provider_id))
+
+
+@click.command()
+@provider_argument
+@of_running_proxy
+def learn(admin: Admin, output: Output, provider: str) -> None:
+    """Learn anew what is auto for a PROVIDER."""
+    which = named(admin, provider)
+    with which.known():
+        _entry(output, admin.post(*_LEARN, which.provider_id))
 
 
 def remark_unless_persisted(output: Output, answer: dict[str, Any]) -> None:

@@ -9,18 +9,28 @@ def wall_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+_MOVED_MS = 20.0  # by how much the clocks must have moved apart for a moment to have another name
+
+
 class Clock:
     """`now` is the event loop's time, so that it and the loop's timers agree."""
 
-    __slots__ = ("now",)
+    __slots__ = ("_apart_ms", "now")
 
     def __init__(self, now: Callable[[], float]) -> None:
         self.now = now
+        self._apart_ms = self._apart()
 
     def wall_ms(self) -> int:
         """Epoch milliseconds."""
         return wall_ms()
 
     def to_wall_ms(self, at: float) -> int:
-        """A monotonic moment as epoch milliseconds."""
-        return self.wall_ms() + round((at - self.now()) * 1000)
+        """A monotonic moment as epoch milliseconds: the same whenever it is asked, until the wall's clock is set."""
+        apart_ms = self._apart()
+        if abs(apart_ms - self._apart_ms) > _MOVED_MS:
+            self._apart_ms = apart_ms
+        return round(at * 1000 + self._apart_ms)
+
+    def _apart(self) -> float:
+        return self.wall_ms() - self.now() * 1000

@@ -25,7 +25,6 @@ from proxy.wire import tls
 
 STORE_CLOSE_S = 5.0  # a disk that hangs must not keep the process for ever
 
-_LIMIT_BY = {"file": "file", "learned": "auto", "auto_restore": "auto"}  # whoever else sets it is a person
 _SAVED_AFTER = (LimitSet, CooldownSet, Reduced, Paused, RateLimited)
 
 
@@ -163,6 +162,17 @@ class Runtime:
         admission.apply(admission.scheduler.restore(self.clock.now()))
         return await self._saved(provider_id)
 
+    async def learn(self, provider_id: str) -> bool | None:
+        """Forget what was learned or set by hand where the file says auto, and begin again; None if it nowhere does."""
+        admission, provider = self.admission(provider_id), self._configured.get(provider_id, standings.DEFAULTS)
+        if provider.learn_limit:
+            admission.apply(admission.scheduler.set_limit(None, "file", self.clock.now(), learns=True))
+        if provider.learn_cooldown:
+            admission.apply(admission.scheduler.set_cooldown(provider.cooldown_s, "file", learns=True))
+        if not (provider.learn_limit or provider.learn_cooldown):
+            return None
+        return await self._saved(provider_id)
+
     async def set_cooldown(self, provider_id: str, cooldown_s: float) -> bool:
         admission = self.admission(provider_id)
         admission.apply(admission.scheduler.set_cooldown(cooldown_s, "api"))
@@ -258,15 +268,20 @@ class Runtime:
             admission.apply(admission.scheduler.set_cooldown(provider.cooldown_s, "file", learns=learns))
 
     def _observe(self, provider_id: str, effect: Effect) -> None:
-        if isinstance(effect, LimitSet):
-            self._standings[provider_id].limit_by = _LIMIT_BY.get(effect.by, "api")
-        elif isinstance(effect, Reduced):
-            self._standings[provider_id].limit_by = "auto"
+        if isinstance(effect, LimitSet | Reduced):
+            self._note_limit(self._standings[provider_id], effect)
         elif isinstance(effect, CooldownSet):
             self._standings[provider_id].cooldown_by = "auto" if effect.by == "learned" else effect.by
         self.telemetry.observe(provider_id, effect)
         if isinstance(effect, _SAVED_AFTER) or (isinstance(effect, Resumed) and effect.cause != "elapsed"):
             self._save_soon(provider_id)
+
+    def _note_limit(self, standing: standings.Standing, effect: LimitSet | Reduced) -> None:
+        """Who set it. What rate limits do to a limit set by hand leaves it a person's."""
+        if isinstance(effect, Reduced) or effect.by == "auto_restore":
+            standing.limit_by = "api" if standing.limit_by == "api" else "auto"
+        else:
+            standing.limit_by = {"file": "file", "learned": "auto"}.get(effect.by, "api")
 
     def _save_soon(self, provider_id: str) -> None:
         if provider_id not in self._saving:

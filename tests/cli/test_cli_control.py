@@ -32,6 +32,7 @@ UNLIMITED = {**ENTRY, "limit": None}
         (["pause", "umans", "2m"], "PUT pause", {"durationMs": 120_000}, (200, PAUSED), "limit 3, paused until "),
         (["resume", "umans"], "DELETE pause", None, (200, ENTRY), "limit 3, not paused"),
         (["restore", "umans"], "POST restore", None, (200, ENTRY), "limit 3, not paused"),
+        (["learn", "umans"], "POST learn", None, (200, UNLIMITED), "unlimited, not paused"),
         (["resume", "umans"], "DELETE pause", None, (200, UNLIMITED), "unlimited, not paused"),
     ],
 )
@@ -132,6 +133,7 @@ def test_what_was_set_for_a_slip_can_be_taken_away(api: Api, run: Run) -> None:
         (["pause", "nope", "1s"], "PUT /concurrency/pause"),
         (["resume", "nope"], "DELETE /concurrency/pause"),
         (["restore", "nope"], "POST /concurrency/restore"),
+        (["learn", "nope"], "POST /concurrency/learn"),
     ],
 )
 def test_a_provider_that_the_proxy_does_not_know_is_told_once_and_by_the_names_that_people_use(

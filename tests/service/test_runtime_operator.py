@@ -107,3 +107,17 @@ async def test_snapshots_are_of_every_known_provider(desk):
 
 async def test_repr_is_read_by_people(desk):
     assert repr(desk.runtime) == "<Runtime 1 providers, 1 upstreams>"
+
+
+async def test_what_is_auto_begins_again_when_a_person_says_so(desk):
+    await desk.reload({"limit": "auto", "cooldown": "auto"}, state="memory")
+    await desk.runtime.set_limit("p", 7)
+    await desk.runtime.set_cooldown("p", 1.5)
+    assert await desk.runtime.learn("p") is True
+    now = desk.admission.scheduler.snapshot(0.0)
+    assert (now.limit, now.learns_limit, now.cooldown_s, now.learns_cooldown) == (None, True, 0.35, True)
+
+
+async def test_where_nothing_is_auto_there_is_nothing_to_learn(desk):
+    assert await desk.runtime.learn("p") is None
+    assert desk.admission.scheduler.limit == 1

@@ -73,14 +73,14 @@ async def test_provider_that_takes_four_refuses_nobody_once_that_is_known(start:
     rig.up.limit = 4
 
     async def short(call: Call) -> None:
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.2)  # so that the refusals of the burst are read before its first answer ends
         await call.answer()
 
     rig.up.behaviour = short
 
     async def agent() -> list[int]:
         statuses = []
-        for _ in range(8):
+        for _ in range(3):
             client = await rig.ask()
             statuses.append((await client.answer()).status)
         return statuses
@@ -218,7 +218,6 @@ async def test_number_in_the_file_ends_the_learning_and_auto_begins_it(start: St
     assert shown(await rig.status()) == (9, False)
 
 
-@pytest.mark.xfail(strict=True, reason="a reduction makes forget that a person had set the limit")
 async def test_limit_set_by_hand_and_lowered_since_is_not_learned_after_a_restart_either(start: Starter) -> None:
     rig = await start({"up": AUTO})
     await rig.limit(50)

@@ -242,7 +242,6 @@ async def test_absorbed_overload_waits_for_as_long_as_is_stated(rig: Rig) -> Non
     await rig.finish(again, client)
 
 
-@pytest.mark.xfail(strict=True, reason="a request that rests is no waiter, and is cut")
 async def test_drain_tells_the_client_of_an_absorbed_overload_that_rests(start: Starter) -> None:
     rig = await start({"up": limited(absorb=5)}, shutdown={"grace": "100ms"})
     client = await rig.ask()

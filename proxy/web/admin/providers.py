@@ -61,6 +61,17 @@ async def post_restore(runtime: Runtime, request: web.Request) -> web.Response:
     return _changed(runtime, admission, await runtime.restore(admission.provider_id))
 
 
+async def post_learn(runtime: Runtime, request: web.Request) -> web.Response:
+    await nothing(request)
+    admission = known(runtime, request)
+    persisted = await runtime.learn(admission.provider_id)
+    if persisted is None:
+        raise CallError(
+            409, "not_auto", "the configuration says auto neither for this provider's limit nor its cooldown"
+        )
+    return _changed(runtime, admission, persisted)
+
+
 def _changed(runtime: Runtime, admission: Admission, persisted: bool) -> web.Response:
     return stored(entries.provider(admission, runtime.clock), persisted)
 
@@ -135,5 +146,12 @@ CALLS = (
         says="Back to the limit before the auto-reduce",
         handler=post_restore,
         answers={200: _ENTRY, 404: _UNKNOWN, 409: Answer(says="It is not reduced", schema=ref("Error"))},
+    ),
+    Call(
+        method="POST",
+        path="/concurrency/learn/{providerId}",
+        says="Forget what was learned or set by hand where the configuration says auto, and begin again",
+        handler=post_learn,
+        answers={200: _ENTRY, 404: _UNKNOWN, 409: Answer(says="Nothing is auto there", schema=ref("Error"))},
     ),
 )

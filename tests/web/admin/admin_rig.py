@@ -31,6 +31,7 @@ presets: false
 upstreams:
   up: {url: "http://up.example:8443", limit: 1, cooldown: 350ms, max_hold: null}
   free: {url: "http://free.example"}
+  auto: {url: "http://auto.example", limit: auto, cooldown: auto}
 """
 
 

@@ -19,6 +19,7 @@ WITHOUT_FIELDS = [
     ("DELETE", "/concurrency/pause/up.example:8443"),
     ("DELETE", "/concurrency/slots/up.example:8443/1"),
     ("POST", "/concurrency/restore/up.example:8443"),
+    ("POST", "/concurrency/learn/up.example:8443"),
     ("POST", "/reload"),
 ]
 
@@ -155,6 +156,7 @@ WITH_PART = [
     ("PUT", "/concurrency/pause/{}"),
     ("DELETE", "/concurrency/pause/{}"),
     ("POST", "/concurrency/restore/{}"),
+    ("POST", "/concurrency/learn/{}"),
     ("PUT", "/concurrency/workspaces/{}"),
 ]
 
@@ -184,6 +186,7 @@ async def test_name_of_128_characters_is_one(rig: Rig) -> None:
         ("/concurrency/slots/x/1", {"DELETE"}),
         ("/concurrency/pause/x", {"PUT", "DELETE"}),
         ("/concurrency/restore/x", {"POST"}),
+        ("/concurrency/learn/x", {"POST"}),
         ("/concurrency/workspaces", {"GET"}),
         ("/concurrency/workspaces/x", {"PUT"}),
         ("/concurrency/events", {"GET"}),

@@ -33,6 +33,7 @@ WRITES = [
     ("PUT", "/concurrency/pause/up.example:8443"),
     ("DELETE", "/concurrency/pause/up.example:8443"),
     ("POST", "/concurrency/restore/up.example:8443"),
+    ("POST", "/concurrency/learn/up.example:8443"),
     ("DELETE", "/concurrency/slots/up.example:8443/1"),
     ("PUT", "/concurrency/workspaces/x"),
     ("POST", "/reload"),

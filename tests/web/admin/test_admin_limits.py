@@ -64,6 +64,7 @@ async def test_limit_that_is_not_there_is_404(rig: Rig, path: str) -> None:
 async def test_cooldowns_of_all_known_providers_are_listed(rig: Rig) -> None:
     assert (await rig.get("/concurrency/cooldown")).json == {
         "cooldowns": [
+            {"providerId": "auto.example", "cooldownMs": 350},
             {"providerId": "free.example", "cooldownMs": 350},
             {"providerId": "up.example:8443", "cooldownMs": 350},
         ]

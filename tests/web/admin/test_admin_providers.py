@@ -51,7 +51,7 @@ async def test_entry_counts_what_is_held_what_rests_and_who_waits(rig: Rig) -> N
 async def test_providers_without_a_limit_are_shown_on_request_alone(rig: Rig) -> None:
     assert [p["providerId"] for p in (await rig.get("/concurrency/status")).json["providers"]] == [ID]
     everyone = (await rig.get("/concurrency/status?all=1")).json["providers"]
-    assert {p["providerId"]: p["limit"] for p in everyone} == {ID: 1, "free.example": None}
+    assert {p["providerId"]: p["limit"] for p in everyone} == {ID: 1, "free.example": None, "auto.example": None}
     assert (await rig.get("/concurrency/status/free.example")).status == 404
     assert (await rig.get("/concurrency/status/free.example?all=0")).status == 404
     assert (await rig.get("/concurrency/status/free.example?all=1")).json["limit"] is None
@@ -197,6 +197,20 @@ async def test_restore_goes_back_to_the_limit_of_before(rig: Rig) -> None:
     assert (again.status, again.json["error"]["code"]) == (409, "not_reduced")
 
 
+async def test_what_is_auto_begins_again(rig: Rig) -> None:
+    await rig.call("PUT", "/concurrency/limits/auto.example", {"limit": 3})
+    assert "limitAuto" not in (await rig.get("/concurrency/status/auto.example")).json
+    reply = await rig.call("POST", "/concurrency/learn/auto.example")
+    assert (reply.status, reply.json["limit"], reply.json["limitAuto"], reply.json["cooldownAuto"]) == (
+        200,
+        None,
+        True,
+        True,
+    )
+    refused = await rig.call("POST", f"/concurrency/learn/{ID}")
+    assert (refused.status, refused.json["error"]["code"]) == (409, "not_auto")
+
+
 async def test_entry_after_a_write_that_is_not_stored_says_so(rig: Rig) -> None:
     await rig.call("PUT", f"/concurrency/limits/{ID}", {"limit": 3})
     await rig.limited()
@@ -216,6 +230,7 @@ async def test_entry_after_a_write_that_is_not_stored_says_so(rig: Rig) -> None:
         ("PUT", "/concurrency/pause/nobody"),
         ("DELETE", "/concurrency/pause/nobody"),
         ("POST", "/concurrency/restore/nobody"),
+        ("POST", "/concurrency/learn/nobody"),
     ],
 )
 async def test_unknown_provider_is_404_and_not_made(rig: Rig, method: str, path: str) -> None:
