@@ -9,10 +9,10 @@ from proxy.web.tools import TOOLS, first_base_url
 _COMMON = ("claude-code", "codex", "opencode", "gemini-cli", "aider", "openai-sdk")
 
 
-def greeting(listen: Sequence[str], admin: str | None, upstreams: Mapping[str, int | None]) -> str:
+def greeting(listen: Sequence[str], admin: str | None, upstreams: Mapping[str, int | str | None]) -> str:
     """The text, several lines without a last newline. `listen` are the client listeners' addresses and `admin` the
     admin listener's, as configured (`127.0.0.1:8787`, `unix:/path`); `upstreams` are the names that are configured,
-    each with the limit in force."""
+    each with the limit in force, `auto` while it is to be learned."""
     base = first_base_url(listen)
     lines = [
         "slotgate is ready",
@@ -33,7 +33,7 @@ def greeting(listen: Sequence[str], admin: str | None, upstreams: Mapping[str, i
     return "\n".join(lines)
 
 
-def _limits(upstreams: Mapping[str, int | None]) -> str:
+def _limits(upstreams: Mapping[str, int | str | None]) -> str:
     limited = [f"{name} {limit}" for name, limit in upstreams.items() if limit is not None]
     if limited or not upstreams:
         return ", ".join(limited) or "none"
