@@ -95,7 +95,7 @@ async def test_stated_wait_that_is_longer_than_the_floor_counts(start: Starter) 
 
 
 async def test_strikes_survive_a_kill_and_the_doubling_goes_on(start: Starter) -> None:
-    rig = await start({"up": UMANS})
+    rig = await start({"up": {**UMANS, "pause": {"min": "1m"}}})  # so that it outlasts the start
     await refused(rig, *STRIKE)
     await rig.resume()
     entry = await refused(rig, *STRIKE)
@@ -108,7 +108,7 @@ async def test_strikes_survive_a_kill_and_the_doubling_goes_on(start: Starter) -
     assert await rig.metric("slotgate_strikes", provider=rig.provider) == 2
     await rig.resume()
     entry = await refused(rig, *STRIKE)
-    assert (entry["strikes"]["today"], pause_ms(entry)) == (3, 20_000)
+    assert (entry["strikes"]["today"], pause_ms(entry)) == (3, 240_000)
 
 
 async def test_strikes_of_yesterday_are_forgotten(start: Starter) -> None:
