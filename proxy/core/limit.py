@@ -3,7 +3,7 @@
 # Rule 1: one burst is one reduction: who was let in before the last one says nothing about the limit after it.
 # Rule 2: a person's word ends all that refusals did: the origin, the notice and the evidence go with `set`.
 # Rule 3: what is learned (limit: auto) counts whom the provider took. In the burst that teaches, each further refusal
-#         shows one more that it did not take.
+#         shows one more that it did not take; but what it was seen to serve at once, it takes.
 
 from collections import deque
 
@@ -20,7 +20,15 @@ class Limit:
     """The limit in force (None: unlimited), the one before the first reduction, and the refusals that led to it.
     `learns`: whether the first one is still to be found in refusals."""
 
-    __slots__ = ("_evidence", "_learned_at_grant", "_reduced_at_grant", "learns", "original", "value")
+    __slots__ = (
+        "_evidence",
+        "_learned_at_grant",
+        "_reduced_at_grant",
+        "learns",
+        "original",
+        "served_at_once",
+        "value",
+    )
 
     def __init__(
         self, value: int | None, original: int | None, evidence: tuple[RateLimit, ...], *, learns: bool
@@ -28,6 +36,7 @@ class Limit:
         self.value = value
         self.original = original
         self.learns = learns
+        self.served_at_once = 0  # the most that were, while learning
         self._evidence = deque(evidence, maxlen=EVIDENCE_KEPT)
         self._reduced_at_grant = 0  # how many grants had been made when the limit was last reduced
         self._learned_at_grant = 0
@@ -50,6 +59,7 @@ class Limit:
         """A person has decided."""
         self.value = value
         self.learns = learns
+        self.served_at_once = 0
         self.original = None
         self._evidence.clear()
         self._learned_at_grant = 0
@@ -87,10 +97,13 @@ class Limit:
     def learn(self, grant: int, grants: int, accepted: int) -> int | None:
         """The refusal for concurrency of the request that was let in by `grant`, of `grants` so far, while `accepted`
         others were in flight: the limit found by it, or None if it teaches nothing."""
+        least = max(1, self.served_at_once)
         if self.value is None and self.learns:
-            self.value = max(1, accepted)
+            self.value = max(least, accepted)
             self._learned_at_grant = self._reduced_at_grant = grants
-        elif self.value is not None and self.value > 1 and grant <= self._learned_at_grant and self.original is None:
+        elif (
+            self.value is not None and self.value > least and grant <= self._learned_at_grant and self.original is None
+        ):
             self.value -= 1
         else:
             return None

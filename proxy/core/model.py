@@ -86,6 +86,7 @@ class Slot:
     bytes: int = 0
     cooled_at: float = 0.0  # when the rest ends; meaningful while cooling
     refused: bool = False  # the provider would not take it, so it does not count it
+    taken: bool = False  # a successful answer has begun
 
     @property
     def id(self) -> int:

@@ -111,6 +111,7 @@ class Waitlist:
             else:
                 del self._rooms[ticket.workspace]
                 heappop(self._heads)
+                self._sweep()
         return ticket
 
     def remove(self, ticket: Ticket) -> bool:

@@ -83,15 +83,19 @@ class Admission:
             return first.slot
         return await self._outcome(ticket, credentials, effects)
 
-    async def acquire_again(self, slot: Slot, credentials: Mapping[str, str], *, backoff: int = 0) -> Slot:
-        """Give `slot` back after a refusal that the client shall not see, and wait for the next in the same place.
-        OwnAnswer if it was taken back meanwhile: then there is no place any more. With a `backoff` that place counts
-        only after a rest, twice as long with each: a provider in trouble is not hammered."""
+    async def acquire_again(
+        self, slot: Slot, credentials: Mapping[str, str], tries: int, stated_ms: int | None
+    ) -> Slot:
+        """Give `slot` back after a refusal that the client shall not see, the `tries`-th, and wait for the next in the
+        same place. OwnAnswer if it was taken back meanwhile: then there is no place any more. Where no pause holds the
+        place, it counts only after a rest: as long as the provider stated, and twice as long each time."""
         self._check_held(slot)
         self._holders.pop(slot.id, None)
         rest_s = 0.0
-        if backoff:
-            rest_s = min(BACKOFF_S * 2.0 ** (backoff - 1), BACKOFF_MAX_S) * (1 + _JITTER * self._chance.random())
+        if self.scheduler.paused_until_at is None:
+            backoff_s = min(BACKOFF_S * 2.0 ** (tries - 1), BACKOFF_MAX_S)
+            stated_s = min((stated_ms or 0) / 1000, self.scheduler.policy.pause.max_s)
+            rest_s = max(stated_s, backoff_s) * (1 + _JITTER * self._chance.random())
         effects = self.scheduler.requeue(slot, self._clock.now(), rest_s=rest_s)
         return await self._outcome(slot.ticket, credentials, effects)
 

@@ -21,19 +21,20 @@ from proxy.wire.head import CHUNKED, ResponseHead, text_fields
 from proxy.wire.relay import Relay
 
 COPY_MAX = 64 * 1024  # spec §7.1
-HANGING_S = 1.0  # an error whose body does not come is judged by its head after this long
+HANGING_S = 2.0  # an error whose body does not come is judged by its head after this long
 ABSORBED = frozenset({Kind.CONCURRENCY, Kind.RATE, Kind.OVERLOAD})  # spec §7.5
 
 
 class Judge:
     """The sink of a counted request's exchange, in front of its relay. `absorb`: whether a refusal may be held back and
-    answered by another try; afterwards `absorbed` says whether it was, and `rests` whether that try needs a rest: the
-    provider is overloaded and did not say for how long."""
+    answered by another try; afterwards `absorbed` says whether it was, and `stated_ms` how long the provider asked to
+    wait."""
 
     def __init__(
         self, relay: Relay, admission: Admission, slot: Slot, *, preset: str | None, absorb: bool, clock: Clock
     ) -> None:
-        self.absorbed = self.rests = False
+        self.absorbed = False
+        self.stated_ms: int | None = None
         self._exchange: Exchange | None = None
         self._relay = relay
         self._admission = admission
@@ -84,7 +85,7 @@ class Judge:
         if not self._holding:
             self._relay.data(data)
         if self._size >= COPY_MAX:
-            self.judge()
+            self.judge(absorb=False)  # it could not be handed over whole if there came no other try
 
     def end(self) -> None:
         self._whole = True
@@ -94,13 +95,13 @@ class Judge:
 
     # --- judging ---
 
-    def judge(self) -> None:
+    def judge(self, *, absorb: bool = True) -> None:
         """Classify what is here and act on it, once; does nothing where there is nothing to judge."""
         head = self._head
         kind = self._tell()
         if head is None or kind is None:
             return
-        self.absorbed = self._holding and kind in ABSORBED
+        self.absorbed = absorb and self._holding and kind in ABSORBED
         if not self.absorbed:
             self._let_pass(head)
             return
@@ -132,7 +133,7 @@ class Judge:
         """The kind of what `head` and `body` say; the queue hears of it, unless it is nothing."""
         now = self._clock.wall_ms() / 1000
         verdict = classify(head.status, text_fields(head.fields), body, preset=self._preset, now=now)
-        self.rests = verdict.kind == Kind.OVERLOAD and verdict.retry_after_ms is None
+        self.stated_ms = verdict.retry_after_ms
         if verdict.kind != Kind.NONE:
             self._admission.rate_limited(
                 self._slot, status=head.status, kind=verdict.kind, retry_after_ms=verdict.retry_after_ms

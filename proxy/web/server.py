@@ -139,7 +139,10 @@ class Process:
 
     def _greet(self) -> None:
         settings, admin = self._runtime.settings, self._admin_address
-        limits = {snapshot.provider_id: snapshot.limit for snapshot in self._runtime.snapshots()}
+        limits: dict[str, int | str | None] = {
+            snapshot.provider_id: "auto" if snapshot.learns_limit and snapshot.limit is None else snapshot.limit
+            for snapshot in self._runtime.snapshots()
+        }
         limited = {name: limits.get(upstream.provider_id) for name, upstream in settings.upstreams.items()}
         print(greeting(self._runtime.listening, admin, limited), flush=True)
         self._log.info("proxy.started", listen=self._runtime.listening, admin=admin, store=self._runtime.store.kind)

@@ -116,8 +116,7 @@ class Turn:
             tries += 1
             self._record.absorbed = tries
             try:
-                backoff = tries if judge.rests else 0
-                slot = await self._wait(admission.acquire_again(slot, credentials, backoff=backoff))
+                slot = await self._wait(admission.acquire_again(slot, credentials, tries, judge.stated_ms))
             except OwnAnswer:
                 judge.hand_over()  # the last answer is what the client sees
                 note(passage, self._record)

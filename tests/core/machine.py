@@ -85,6 +85,8 @@ class SchedulerMachine(RuleBasedStateMachine):
         self.next_poll = 0.0
         self.dozing: dict[int, tuple[float, Ticket]] = {}  # put back after a refusal, with the end of the rest
         self.refused_slots: set[Slot] = set()
+        self.taken: set[Slot] = set()  # answered while a limit was to be learned
+        self.served = 0  # the most of them at once
         self.learned_at: int | None = None  # how many grants there had been when a first limit was learned
         self.strikes = 0
         self.strikes_until = 0.0
@@ -283,7 +285,7 @@ class SchedulerMachine(RuleBasedStateMachine):
         if by == "learned" and self.limit is None:
             self.learned_at = self.reduced_at = len(self.numbers)
         elif by != "learned":
-            self.learned_at, self.learns_limit = None, False
+            self.learned_at, self.learns_limit, self.served = None, False, 0
         if limit is None and self.limit is not None:
             self.probe, self.probe_due = None, False
         self.limit, self.reduced_from = limit, None
@@ -359,6 +361,9 @@ class SchedulerMachine(RuleBasedStateMachine):
         slot = data.draw(st.sampled_from(list(self.held.values())))
         if slot is self.probe:
             self.probe = None
+        if self.learns_limit:
+            self.taken.add(slot)
+            self.served = max(self.served, sum(other in self.taken for other in self.held.values()))
         self.happened(self.subject.answered(slot, self.now))
 
     @precondition(lambda self: self.held or self.ended)
@@ -408,10 +413,10 @@ class SchedulerMachine(RuleBasedStateMachine):
         if kind != "concurrency":
             return None
         if self.limit is None and self.learns_limit:
-            return max(1, sum(other not in self.refused_slots for other in self.held.values()))
+            return max(1, self.served, sum(other not in self.refused_slots for other in self.held.values()))
         in_the_burst = self.learned_at is not None and self.numbers[slot] <= self.learned_at
-        if in_the_burst and self.reduced_from is None and self.limit is not None and self.limit > 1:
-            return self.limit - 1
+        if in_the_burst and self.reduced_from is None and self.limit is not None:
+            return self.limit - 1 if self.limit > max(1, self.served) else None
         return None
 
     def wait_s(self, kind: str, wait_ms: int | None) -> float:
@@ -465,7 +470,7 @@ class SchedulerMachine(RuleBasedStateMachine):
         removed = limit is None and self.limit is not None
         effects = self.happened(self.subject.set_limit(limit, "api", self.now))
         assert effects[0] == LimitSet(limit, "api")
-        self.learns_limit = False
+        self.learns_limit, self.served = False, 0
         if removed:
             assert self.paused_until is None
             assert not self.waiting

@@ -211,6 +211,19 @@ def test_refused_request_that_is_still_held_does_not_count_as_taken() -> None:
     assert desk.scheduler.limit == 1
 
 
+def test_what_the_provider_served_at_once_it_takes() -> None:
+    """It let the others wait, and refused them after the first four had ended."""
+    desk = Desk(limit=None, learns_limit=True)
+    desk.crowd("a b c d e f g h")
+    for name in "abcd":
+        desk.answer(name)
+    for name in "abcd":
+        desk.release(name)
+    for name in "efgh":
+        desk.refuse(name, "concurrency", 1.0)
+    assert desk.scheduler.limit == 4
+
+
 def test_limit_that_a_person_removed_is_not_learned_again() -> None:
     desk = Desk(limit=None, learns_limit=True)
     desk.limit(3)

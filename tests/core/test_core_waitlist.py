@@ -174,6 +174,16 @@ def test_taking_all_gives_the_sorted_list(facts: list[tuple[str, int]], stars: s
     assert drained(filled(everybody, stars)) == [one.id for one in expected]
 
 
+def test_last_one_taken_leaves_no_more_dead_entries_than_the_last_one_removed() -> None:
+    waiting = filled([ticket(1, "a", 0)])
+    for number in range(2, 67):
+        gone = ticket(number, "b", 3)
+        waiting.add(gone)
+        waiting.remove(gone)
+    waiting.take()
+    assert size(waiting) <= SMALL
+
+
 class AgainstASortedList(RuleBasedStateMachine):
     """Every operation, beside a list that is sorted anew each time."""
 

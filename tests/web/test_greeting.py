@@ -48,6 +48,11 @@ def test_the_limits_in_force_are_told() -> None:
     assert "  limits    mine 2\n" in greeting(["127.0.0.1:1"], None, {"mine": 2, "yours": None})
 
 
+def test_a_limit_that_is_to_be_learned_is_told_too() -> None:
+    upstreams = {"mine": 2, "yours": None, "learn": "auto"}
+    assert "  limits    mine 2, learn auto\n" in greeting(["127.0.0.1:1"], None, upstreams)
+
+
 def test_somebody_without_any_limit_is_told_that_nothing_waits_and_how_to_set_one() -> None:
     text = greeting(["127.0.0.1:1"], None, {"mine": None})
     assert "none yet, so nothing waits; set one: slotgate limit mine N" in text
