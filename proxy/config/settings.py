@@ -117,6 +117,7 @@ class Usage:
     headers: Mapping[str, str] = key(MapOf(v.HEADER_NAME, secret(v.HEADER_VALUE)), factory=dict, hidden=True)
     timeout_s: float = key(duration("10ms", "1m"), name="timeout", default=2.0)
     interval_s: float = key(duration("10ms", "10m"), name="interval", default=1.0)
+    age_s: float = key(duration("0s", "1m"), name="age", default=0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

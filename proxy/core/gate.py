@@ -8,6 +8,7 @@
 #         least what the one before did, and what was granted since, as far as that may be missing.
 
 from collections import deque
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from proxy.core.model import GateReading, Slot
@@ -17,12 +18,12 @@ _POLLS_BELIEVED = 3
 
 
 class Ours(NamedTuple):
-    """Our own requests when a poll began: held slots; those in flight; how many of the held ones the provider may not
-    have seen yet; and how many were ever granted."""
+    """Our own requests when a poll began: held slots; those in flight; from when on those of the held ones are counted
+    that it may not have seen; and how many were ever granted."""
 
     held: int = 0
     in_flight: int = 0
-    unseen: int = 0
+    unseen: Sequence[float] = ()
     grants: int = 0
 
 
@@ -84,6 +85,11 @@ class Gate:
         self.next_poll_at = max(self.next_poll_at, reading.at)
         return self._again
 
+    @property
+    def in_doubt(self) -> bool:
+        """Whether the latest poll may have counted more, had it seen everything."""
+        return self.reading is not None and self.reading.observed != self.counted
+
     def external(self, now: float) -> int | None:
         """What others use of the same account; None if no fresh poll tells."""
         return min((beyond for at, beyond in self._beyond if now - at <= FRESH_S), default=None)
@@ -91,7 +97,7 @@ class Gate:
     def _count(self, observed: int) -> int:
         since = self.ours.grants - self._grants
         before = observed if self.counted is None else self.counted + since
-        self.counted = max(observed, min(observed + self.ours.unseen, before))
+        self.counted = max(observed, min(observed + len(self.ours.unseen), before))
         self._grants = self.ours.grants
         return self.counted
 

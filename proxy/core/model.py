@@ -51,6 +51,7 @@ class Policy:
     max_waiting: int = 1000
     max_wait_s: float = 600.0
     gate_interval_s: float | None = None  # seconds between polls while somebody waits; None: no gate
+    gate_age_s: float = 0.0  # how old the number that a poll gives may be
     absorb: int = 0
 
 

@@ -26,7 +26,7 @@ from proxy.core.model import (
 )
 from proxy.core.pause import Pause
 from proxy.core.recovery import Recovery
-from proxy.core.slots import UNSEEN_S, Slots
+from proxy.core.slots import Slots
 from proxy.core.waitlist import Waitlist
 
 
@@ -98,8 +98,13 @@ class Queue:
             assert self.policy.gate_interval_s is not None
             self.gate.start(now, self.policy.gate_interval_s, freed)
             slots = self.slots
-            self.gate.ours = Ours(slots.held, self.in_flight, slots.unseen(now), slots.grants)
+            self.gate.ours = Ours(slots.held, self.in_flight, slots.unseen(now, self.policy.gate_age_s), slots.grants)
             self.out.append(PollUsage(ticket))
+
+    @property
+    def waits_for_news(self) -> bool:
+        """Whether a poll let nobody go because a request might not have arrived; its answer says that it has."""
+        return self.gated and self.waiting.is_ready and self.gate.in_doubt and not self.policy.gate_age_s
 
     def pump_if_due(self, now: float) -> None:
         """Ask the provider if nobody has for an interval (spec §8)."""
@@ -126,13 +131,13 @@ class Queue:
         gate, look_at = self.gate, self.cooldown.lag.next_look_at(reading.at)
         if look_at is not None:
             gate.next_poll_at = min(gate.next_poll_at, look_at)
-        if reading.observed is not None and gate.counted != reading.observed:
-            gate.next_poll_at = min(gate.next_poll_at, reading.at + UNSEEN_S)
+        if reading.observed is not None and gate.in_doubt:
+            gate.next_poll_at = min(gate.next_poll_at, *(max(at, reading.at) for at in gate.ours.unseen))
 
     def _learn(self, observed: int) -> None:
         gate, ours = self.gate, self.gate.ours
         beyond = observed - ours.held - (gate.external(gate.began_at) or 0)
-        if told := self.cooldown.polled(max(0, beyond), max(0, beyond + ours.unseen), gate.began_at):
+        if told := self.cooldown.polled(max(0, beyond), max(0, beyond + len(ours.unseen)), gate.began_at):
             self.out.append(told)
 
     def line_up(self, ticket: Ticket, now: float) -> None:

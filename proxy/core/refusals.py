@@ -47,9 +47,9 @@ class Refusals:
 
     def succeeded(self, slot: Slot) -> None:
         """A successful answer has begun."""
+        slot.taken = True
         limit = self._queue.limit
         if limit.learns:
-            slot.taken = True
             limit.served_at_once = max(limit.served_at_once, sum(one.taken for one in self._queue.slots.holding()))
         if self.quota is not None and slot.grant > self._quota_at_grant:
             self.quota = None

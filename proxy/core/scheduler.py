@@ -138,7 +138,7 @@ class Scheduler:
         `success` shows nothing else."""
         if success:
             self._refusals.succeeded(slot)
-        if self._queue.pause.answered(slot):
+        if self._queue.pause.answered(slot) or self._queue.waits_for_news:
             self._queue.pump(now)
         return self._flush()
 

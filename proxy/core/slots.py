@@ -7,7 +7,7 @@ from heapq import heappop, heappush
 
 from proxy.core.model import Phase, Slot, Ticket
 
-UNSEEN_S = 0.5  # how long a request is under way, and the provider's count may be old
+ON_ITS_WAY_S = 0.15  # how long a request may take to where it is counted
 _NEWEST_WEIGHT = 0.2  # of the newest answer in the running mean: some five answers back
 
 
@@ -57,9 +57,15 @@ class Slots:
             self.in_flight -= 1
         return held_s
 
-    def unseen(self, now: float) -> int:
-        """How many were given so lately that their requests may not have been counted yet."""
-        return sum(now - slot.granted_at < UNSEEN_S for slot in self._held.values())
+    def unseen(self, now: float, age_s: float) -> list[float]:
+        """From when on a number that may be `age_s` old counts them: of the held slots, those that a poll at `now` may
+        not have seen. A request whose answer has begun has been counted; a number of earlier may not say so."""
+        wait_s = ON_ITS_WAY_S + age_s
+        return [
+            slot.granted_at + wait_s
+            for slot in self._held.values()
+            if now - slot.granted_at < wait_s and (age_s or not slot.taken)
+        ]
 
     def cooled(self, now: float) -> Slot | None:
         """One slot whose rest is over at `now`; it is free from now on. None when there is none left."""

@@ -22,22 +22,25 @@ _TEXTS = frozenset({"message", "msg", "detail", "title", "raw", "error", "errors
 _CONTAINERS = frozenset({"error", "errors", "detail", "details", "metadata", "violations", "base_resp", "headers"})
 _DEPTH = 8  # error → details → ErrorInfo → metadata is 4
 _ERRORS_LIMIT = 4  # errors inside one 2xx; a stream ends with its first
+_CODE_LIMIT = 64  # characters; what is longer is a text, of which a part says something
 _TEXT_LIMIT = 4096  # characters of one field that are worth searching
 
 _EVENT_STREAM_EXCEPTION = re.compile(rb":exception-type\x07\x00.([A-Za-z]+)", re.DOTALL)  # Bedrock's binary frames
 _EXCEPTION_MESSAGE = re.compile(rb'"message":\s*"([^"]*)')
 _EVENTS = re.compile(r"(?:^|[\r\n])(?:data|event):")
+# A string, up to where it was cut, or what opens, closes or parts values.
+_TOKEN = re.compile(r'"[^"\\]*(?:\\(?:u[0-9a-fA-F]{4}|[^u])[^"\\]*)*("?)|[{}\[\],]')
 _ZAI_PREFIX = re.compile(r"\[([0-9]{4})\]")  # Z.ai in Anthropic's dialect: "[1308][Usage limit reached …][stamp]"
 
 
 def error_fields(body: bytes) -> Fields:
     """Everything that the body of an answer with an error status says, merged; empty if it says nothing readable."""
     said: Fields = {}
-    documents = list(_documents(body))
+    text = body.decode("utf-8-sig", "replace").strip()
+    documents = list(_documents(body)) or _cut_short(text)
     for document in documents:
         for each in document if isinstance(document, list) else [document]:
             _gather(each, said, _DEPTH)
-    text = body.decode("utf-8-sig", "replace").strip()
     if not documents and text.startswith("<"):  # what stands on a web page proves nothing
         _note(said, "page", "")
     elif not documents and not text.startswith(("{", "[")):
@@ -87,12 +90,34 @@ def _documents(body: bytes) -> Iterator[Any]:
 def _json(text: str) -> Any:
     """The value, its numbers left as text; None for what is no JSON object or array."""
     text = text.strip()
-    if not text.startswith(("{", "[")):
+    if not text.startswith(("{", "[")) or not text.endswith(("}", "]")):
         return None
     try:
         return json.loads(text, parse_int=str, parse_float=str, parse_constant=str)
     except (ValueError, RecursionError):
         return None
+
+
+def _cut_short(text: str) -> list[Any]:
+    """The JSON value whose beginning this is, without what the cut left incomplete; but the beginning of a long
+    string counts: a message that quotes its request is what makes an error so long."""
+    closing: list[str] = []  # what closes what is open
+    end, comma, depth = 0, 0, 0  # of the last token; where the last comma stands, and how many are open there
+    quote = ""
+    for token in _TOKEN.finditer(text if text.startswith(("{", "[")) else ""):
+        mark, end = token[0][0], token.end()
+        quote = '"' if token[1] == "" and len(token[0]) > _CODE_LIMIT else ""
+        if mark in "{[":
+            closing.append("}" if mark == "{" else "]")
+        elif mark == ",":
+            comma, depth = token.start(), len(closing)
+        elif mark in "}]":
+            closing.pop()
+            if not closing:
+                break
+    # The second, if the first ends with a name or in a short string.
+    texts = (text[:end] + quote + "".join(reversed(closing)), text[:comma] + "".join(reversed(closing[:depth])))
+    return [value for each in texts if (value := _json(each)) is not None][:1]
 
 
 def _errors(body: bytes) -> Iterator[dict[str, Any]]:

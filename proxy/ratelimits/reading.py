@@ -58,18 +58,20 @@ class _Objects:
 
     def __init__(self) -> None:
         self._start = bytearray()
+        self._first = 0  # bytes of the first line, once it has ended
         self._inner: Framing | None = None
 
     def feed(self, data: bytes) -> Frames | None:
         if self._inner is None:
             start = self._start
             start += data
-            first, _, more = start.partition(b"\n")
-            more = more.lstrip()
+            if not self._first and b"\n" in data:
+                self._first = start.index(b"\n")
+            more = start[self._first :].lstrip() if self._first else b""
             size = len(start) - len(more)
             if not more and size <= DOCUMENT_MAX:
                 return NONE
-            self._inner = Lines() if size <= DOCUMENT_MAX and is_json(bytes(first)) else Document()
+            self._inner = Lines() if size <= DOCUMENT_MAX and is_json(bytes(start[: self._first])) else Document()
             self._start, data = bytearray(), bytes(start)
         return self._inner.feed(data)
 

@@ -128,5 +128,6 @@ def policy(provider: Provider, *, max_waiting: int, max_wait_s: float) -> Policy
         max_waiting=max_waiting,
         max_wait_s=max_wait_s,
         gate_interval_s=None if provider.usage is None else provider.usage.interval_s,
+        gate_age_s=0.0 if provider.usage is None else provider.usage.age_s,
         absorb=provider.absorb,
     )

@@ -5,7 +5,7 @@ from desk import Desk
 
 from proxy.core.gate import Gate
 from proxy.core.model import GateReading
-from proxy.core.slots import UNSEEN_S
+from proxy.core.slots import ON_ITS_WAY_S
 
 
 def gated(limit: int = 1, **facts: object) -> Desk:
@@ -357,9 +357,9 @@ def test_repr_of_a_gate_says_what_it_saw() -> None:
 # --- what is under way while a poll counts ---
 
 
-def two_free(observed: int) -> Desk:
+def two_free(observed: int, **facts: object) -> Desk:
     """Two of four slots are free, two wait, and the poll that runs will say `observed`."""
-    desk = Desk(4, gate_interval_s=1.0)
+    desk = Desk(4, gate_interval_s=1.0, **facts)  # type: ignore[arg-type]
     desk.crowd("a b c d e f")
     desk.now = 5.0
     desk.release("a")
@@ -373,8 +373,8 @@ def test_poll_that_follows_a_grant_counts_what_may_not_have_arrived() -> None:
     desk = two_free(3)
     desk.now = 5.1
     assert desk.polled(3) == [], "one of ours that has ended, two that are held, and e on its way"
-    assert desk.deadline == 5.1 + UNSEEN_S
-    desk.at(5.1 + UNSEEN_S)
+    assert desk.deadline == 5.0 + ON_ITS_WAY_S
+    desk.at(5.0 + ON_ITS_WAY_S)
     assert desk.polled(3) == ["f granted"], "now it would count e"
 
 
@@ -388,3 +388,23 @@ def test_there_is_room_for_both_though_the_first_may_not_have_arrived() -> None:
     desk = two_free(1)
     desk.now = 5.1
     assert desk.polled(1) == ["f granted"]
+
+
+def test_answer_that_begins_says_that_its_request_has_arrived() -> None:
+    desk = two_free(3)
+    desk.now = 5.05
+    assert desk.polled(3) == []
+    assert desk.answer("e") == ["poll for f"]
+    assert desk.polled(3) == ["f granted"]
+
+
+def test_old_number_does_not_count_a_request_because_it_is_answered() -> None:
+    desk = two_free(3, gate_age_s=1.0)
+    assert desk.answer("e") == []
+    desk.now = 5.5
+    assert desk.polled(3) == []
+    assert desk.deadline == 6.0
+    desk.at(6.0)
+    desk.now = 6.1
+    assert desk.polled(3) == []
+    assert desk.deadline == 5.0 + 1.0 + ON_ITS_WAY_S

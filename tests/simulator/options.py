@@ -81,6 +81,7 @@ def setup(options: argparse.Namespace, way: str) -> Setup:
             cooldown_s=Queueing().cooldown_s if learn_cooldown else options.cooldown,
             learn_cooldown=learn_cooldown,
             gate_s=options.gate,
+            gate_age_s=options.gate_age,
             absorb=options.absorb,
             auto_reduce=options.auto_reduce,
             auto_restore_s=options.auto_restore,
@@ -142,6 +143,7 @@ def _proxy(to: argparse.ArgumentParser) -> None:
     add = to.add_argument_group("the way to the provider").add_argument
     add("--way", choices=(*WAYS, "all"), default="proxy", help="what the calls go through (default proxy)")
     add("--cooldown", type=_cooldown, default=queueing.cooldown_s, help="a duration, or auto (default 350ms)")
+    add("--gate-age", type=duration, default=0.0, help="how old the proxy is told that the usage count may be (0s)")
     add("--gate", type=duration, default=None, metavar="INTERVAL", help="polls the usage count (1s); without: no gate")
     add("--absorb", type=int, default=0, help="tries that the client does not see (default 0)")
     add("--auto-restore", type=duration, default=None, help="after so long without a refusal one step up (30m)")

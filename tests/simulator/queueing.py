@@ -16,6 +16,7 @@ class Queueing:
     cooldown_s: float = 0.35
     learn_cooldown: bool = False  # cooldown: auto, which begins with `cooldown_s`
     gate_s: float | None = None  # the interval of the usage polls
+    gate_age_s: float = 0.0  # how old the proxy is told that their number may be
     absorb: int = 0
     auto_reduce: bool = True
     auto_restore_s: float | None = None
@@ -32,6 +33,7 @@ def scheduler(queueing: Queueing, stars: AbstractSet[str]) -> Scheduler:
         strikes=queueing.strikes,
         pause=PausePolicy(default_s=queueing.pause_default_s, min_s=queueing.pause_min_s),
         gate_interval_s=queueing.gate_s,
+        gate_age_s=queueing.gate_age_s,
         absorb=queueing.absorb,
     )
     return Scheduler(
