@@ -109,7 +109,7 @@ async def test_queue_holds_from_the_head_of_the_answer_on_and_what_runs_goes_on(
 
 
 async def test_probe_that_reports_none_left_lets_nobody_follow(rig: Rig) -> None:
-    await answered(rig, OPENAI[0], ("x-ratelimit-reset-requests", "1s"))
+    await answered(rig, *OPENAI)
     a, _ = await rig.line_up("a", "b")
     await (await rig.up.call()).answer(headers=(OPENAI[0], ("x-ratelimit-reset-requests", "20s")))
     assert (await a.answer()).status == 200

@@ -170,7 +170,7 @@ async def test_answers_to_uncounted_requests_say_nothing_about_the_quota(rig: Ri
 async def test_probe_that_finds_the_quota_used_up_lets_the_others_go_at_once(rig: Rig) -> None:
     """Not after the second that a silent probe is given: both moments are the proxy's own."""
     client = await rig.ask()
-    await (await rig.up.call()).answer(429, b"{}", (("Retry-After", "1"),))
+    await (await rig.up.call()).answer(429, b"{}", (("Retry-After", "2"),))
     await client.answer()
     await rig.until_status(paused=True)
     await rig.limit(3)
