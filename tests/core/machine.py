@@ -282,9 +282,12 @@ class SchedulerMachine(RuleBasedStateMachine):
             self.limit, self.quiet_since = limit, self.now
             self.reduced_from = None if limit == self.reduced_from else self.reduced_from
             return
-        if by == "learned" and self.limit is None:
+        if by == "learned" and self.limit is not None:
+            self.limit, self.reduced_from = limit, None if self.reduced_from is None else self.reduced_from - 1
+            return
+        if by == "learned":
             self.learned_at = self.reduced_at = len(self.numbers)
-        elif by != "learned":
+        else:
             self.learned_at, self.learns_limit, self.served = None, False, 0
         if limit is None and self.limit is not None:
             self.probe, self.probe_due = None, False
@@ -415,7 +418,7 @@ class SchedulerMachine(RuleBasedStateMachine):
         if self.limit is None and self.learns_limit:
             return max(1, self.served, sum(other not in self.refused_slots for other in self.held.values()))
         in_the_burst = self.learned_at is not None and self.numbers[slot] <= self.learned_at
-        if in_the_burst and self.reduced_from is None and self.limit is not None:
+        if in_the_burst and self.limit is not None:
             return self.limit - 1 if self.limit > max(1, self.served) else None
         return None
 

@@ -211,6 +211,20 @@ def test_refused_request_that_is_still_held_does_not_count_as_taken() -> None:
     assert desk.scheduler.limit == 1
 
 
+def test_burst_goes_on_teaching_where_a_newcomer_was_refused_meanwhile() -> None:
+    desk = Desk(limit=None, learns_limit=True, cap=0.0)
+    desk.crowd("a b c d e f g h")
+    desk.refuse("h", "concurrency")
+    desk.release("h")
+    desk.release("a")
+    desk.ask("late")
+    desk.refuse("late", "concurrency")
+    assert (desk.scheduler.limit, desk.scheduler.auto_reduced_from) == (6, 7)
+    for name in "efg":
+        desk.refuse(name, "concurrency")
+    assert (desk.scheduler.limit, desk.scheduler.auto_reduced_from) == (3, 4)
+
+
 def test_what_the_provider_served_at_once_it_takes() -> None:
     """It let the others wait, and refused them after the first four had ended."""
     desk = Desk(limit=None, learns_limit=True)

@@ -96,7 +96,6 @@ async def test_provider_that_takes_four_refuses_nobody_once_that_is_known(start:
     assert shown(await rig.status()) == (4, True)
 
 
-@pytest.mark.xfail(strict=True, reason="a reduction in the middle of the burst ends what it teaches")
 async def test_burst_goes_on_teaching_when_a_newcomer_was_refused_meanwhile(start: Starter) -> None:
     """A place becomes free in the middle of it, and the newcomer who takes it is refused too."""
     rig = await start({"up": AUTO})
