@@ -34,7 +34,8 @@ _ZAI_PREFIX = re.compile(r"\[([0-9]{4})\]")  # Z.ai in Anthropic's dialect: "[13
 
 
 def error_fields(body: bytes) -> Fields:
-    """Everything that the body of an answer with an error status says, merged; empty if it says nothing readable."""
+    """Everything that the body of an answer with an error status says, merged; empty if it says nothing readable. It
+    may be cut short."""
     said: Fields = {}
     text = body.decode("utf-8-sig", "replace").strip()
     documents = list(_documents(body)) or _cut_short(text)
