@@ -101,10 +101,10 @@ class Limit:
         if self.value is None and self.learns:
             self.value = max(least, accepted)
             self._learned_at_grant = self._reduced_at_grant = grants
-        elif (
-            self.value is not None and self.value > least and grant <= self._learned_at_grant and self.original is None
-        ):
+        elif self.value is not None and self.value > least and grant <= self._learned_at_grant:
             self.value -= 1
+            if self.original is not None:  # reduced meanwhile, from a number that was too high
+                self.original -= 1
         else:
             return None
         return self.value
