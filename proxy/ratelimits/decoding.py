@@ -1,7 +1,8 @@
 # A bounded, decompressed copy of a body, whole or as it comes, for reading what an error says.
 #
 # Rule 1: one call makes hardly more than its `limit` of output, whatever the input promises (no decompression bomb).
-# Rule 2: nothing raises: what cannot be read is b"", and classification goes on with status and headers.
+# Rule 2: a body in pieces takes memory, up to a window of megabytes in some codings: those are read only so far.
+# Rule 3: nothing raises: what cannot be read is b"", and classification goes on with status and headers.
 
 import contextlib
 import zlib
@@ -10,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 _ZSTD_WINDOW = 8 * 1024 * 1024  # bytes; RFC 9659: an HTTP sender must not need more
+_WINDOW_FILLED = 512 * 1024  # bytes of output that are read; ordinary answers have 100 to 400 KB
 _ZSTD_STEP = 16 * 1024  # bytes of output between two looks at the limit
 _CODINGS_LIMIT = 4  # codings on top of each other; one is normal, more than two is an attack
 _GZIP = zlib.MAX_WBITS | 16
@@ -26,7 +28,8 @@ def decoded(body: bytes, encoding: str, limit: int = 65536) -> bytes:
 
 class Decoder:
     """Takes the Content-Encoding off a body that comes in pieces. `broken`: nothing more can be read of it, because it
-    is coded wrongly or in an unknown way, or because a piece held more than was asked for."""
+    is coded wrongly or in an unknown way, or because a piece held more than was asked for, or the body more than its
+    memory is worth."""
 
     def __init__(self, encoding: str) -> None:
         codings = [coding.strip().lower() for coding in encoding.split(",") if coding.strip()]
@@ -40,10 +43,12 @@ class Decoder:
         for read in self._reads:
             try:
                 data = read(data, limit)
-            except Exception:  # noqa: BLE001 - Rule 2; three libraries, each with errors of its own
-                self.broken = True
-                return b""
+            except Exception:  # noqa: BLE001 - Rule 3; three libraries, each with errors of its own
+                data, self.broken = b"", True
+                break
             self.broken = self.broken or len(data) >= limit
+        if self.broken:
+            self._reads = []  # what they keep
         return data[:limit]
 
 
@@ -107,6 +112,21 @@ def _deflate() -> _Read:
     return read
 
 
+def _keeping(read: _Read) -> _Read:
+    """Of a coding that keeps its output, as its window is larger than that."""
+    left = _WINDOW_FILLED
+
+    def bounded(data: bytes, limit: int) -> bytes:
+        nonlocal left
+        if left <= 0:
+            raise OverflowError("long enough")
+        output = read(data, limit)
+        left -= len(output)
+        return output
+
+    return bounded
+
+
 def _br() -> _Read:
     # Releases before 1.2 cannot bound their output: they raise TypeError here, and the body stays unread.
     stream = _brotli.Decompressor()
@@ -115,7 +135,7 @@ def _br() -> _Read:
         output: bytes = stream.process(data, output_buffer_limit=limit)
         return output
 
-    return read
+    return _keeping(read)
 
 
 class _Taker:
@@ -142,7 +162,7 @@ def _zstd() -> _Read:
             stream.write(data)
         return bytes(taker.output)
 
-    return read
+    return _keeping(read)
 
 
 _CODINGS: Mapping[str, Callable[[], _Read]] = {

@@ -127,6 +127,28 @@ def test_gzip_members_in_one_piece_are_bounded():
     assert decoder.broken
 
 
+def flushed(encoding, bodies):
+    """Each of them as a server of a stream sends it."""
+    if encoding == "br":
+        stream = brotli.Compressor()
+        return [stream.process(body) + stream.flush() for body in bodies]
+    if encoding == "zstd":
+        stream = zstandard.ZstdCompressor().compressobj()
+        return [stream.compress(body) + stream.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK) for body in bodies]
+    stream = zlib.compressobj(wbits=zlib.MAX_WBITS | 16 if encoding == "gzip" else zlib.MAX_WBITS)
+    return [stream.compress(body) + stream.flush(zlib.Z_SYNC_FLUSH) for body in bodies]
+
+
+@pytest.mark.parametrize(("encoding", "ends"), [("gzip", False), ("deflate", False), ("br", True), ("zstd", True)])
+def test_long_body_is_read_on_only_where_that_takes_no_memory(encoding, ends):
+    """The window of gzip is 32 KiB, that of the others is megabytes."""
+    decoder = Decoder(encoding)
+    read = sum(len(decoder.feed(piece, 65_536)) for piece in flushed(encoding, [bytes(10_000)] * 120))
+    assert read == (530_000 if ends else 1_200_000), "the first piece behind 512 KiB is the last"
+    assert decoder.broken is ends
+    assert (decoder._reads == []) is ends
+
+
 def test_bomb_in_the_inner_coding_is_given_up_too():
     decoder = Decoder("gzip, gzip")
     assert len(decoder.feed(gzip.compress(gzip.compress(bytes(100_000_000))), 1000)) <= 1000
