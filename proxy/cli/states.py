@@ -71,6 +71,8 @@ def _waits(entry: Entry, *, rests: bool) -> str:
     limit, gate = entry["limit"], entry.get("gate")
     if not entry["queued"] or entry["paused"] or limit is None or entry["inFlight"] >= limit:
         return ""
+    if "fewLeftUntil" in entry:
+        return "few requests left in this window: an answer is awaited"
     if gate is not None and gate["error"] is not None:
         return f"the provider does not tell its count: {gate['error']}"
     if gate is not None and gate["observed"] >= limit:

@@ -11,8 +11,10 @@ from collections import deque
 from dataclasses import dataclass
 
 LAG_MIN_S, LAG_MAX_S = 0.05, 5.0
-# In balance where 1 in 15 is counted for longer: the 93rd percentile of what the provider needs.
-_UP, _DOWN = 1.15, 0.99
+# In balance where 1 in 35 is counted for longer: about the 97th percentile of what the provider needs. Up to the first
+# one that is not, it goes faster.
+_UP, _DOWN = 1.07, 0.998
+_FIRST_UP = 1.15
 # Polls are never exactly on time: what was seen this near to the estimate was seen at it.
 _STILL, _ALREADY = 0.98, 1.1
 _HALF, _FAR_DOWN = 0.5, 0.8
@@ -30,11 +32,12 @@ class Lag:
     """What one provider's accounting needs. `estimate_s` begins as `start_s`; `learned` is whether a poll has moved it
     up, so that it says more than that."""
 
-    __slots__ = ("_ended", "estimate_s", "learned")
+    __slots__ = ("_ended", "_up", "estimate_s", "learned")
 
     def __init__(self, start_s: float) -> None:
         self.estimate_s = _bounded(start_s)
         self.learned = False
+        self._up = _FIRST_UP
         self._ended: deque[_Ended] = deque(maxlen=_ENDED_KEPT)
 
     def ended(self, now: float) -> None:
@@ -86,12 +89,11 @@ class Lag:
 
     def _learn(self, counted_s: float, forgotten_s: float) -> None:
         if counted_s >= self.estimate_s * _STILL:
-            self._move(min(_UP, forgotten_s / self.estimate_s))
+            self._move(min(self._up, forgotten_s / self.estimate_s))
             self.learned = True
-        elif forgotten_s <= self.estimate_s * _HALF:
-            self._move(_FAR_DOWN)
         elif forgotten_s <= self.estimate_s * _ALREADY:
-            self._move(_DOWN)
+            self._up = _UP
+            self._move(_DOWN if forgotten_s > self.estimate_s * _HALF else _FAR_DOWN)
 
     def _move(self, factor: float) -> None:
         self.estimate_s = _bounded(self.estimate_s * factor)

@@ -249,6 +249,7 @@ class Snapshot:
     strikes_allowed: int | None = None
     restore_at: float | None = None  # when the reduced limit goes one step up
     restore_after_s: float | None = None  # how long it must be quiet for that; after failed steps more than configured
+    few_left_until_at: float | None = None  # the provider takes no more before an answer, or until then
     quota: RateLimit | None = None  # the last refusal for a used-up quota, until an answer shows that there is some
 
     @property

@@ -6,6 +6,7 @@
 
 from collections.abc import Set as AbstractSet
 
+from proxy.core.allowance import Allowance
 from proxy.core.cooldown import Cooldown
 from proxy.core.gate import Gate, Ours
 from proxy.core.limit import Limit
@@ -34,6 +35,7 @@ class Queue:
     """What a scheduler decides upon. Methods that change something add to `out` what happened, in order."""
 
     __slots__ = (
+        "allowance",
         "cooldown",
         "freed_at",
         "gate",
@@ -57,6 +59,7 @@ class Queue:
         self.waiting = Waitlist(stars)
         self.slots = Slots()
         self.pause = Pause()
+        self.allowance = Allowance()
         self.gate = Gate()
         self.out: list[Effect] = []
 
@@ -73,12 +76,16 @@ class Queue:
     @property
     def room(self) -> bool:
         """Whether a waiter could be given a slot now, as far as we alone know."""
-        return not self.pause.blocks and self.limit.has_room(self.in_flight)
+        return (
+            not self.pause.blocks
+            and self.limit.has_room(self.in_flight)
+            and not self.allowance.holds(self.slots.grants)
+        )
 
     def open_to_newcomers(self, now: float) -> bool:
         """The fast path of §6.2: nobody waits, no pause, no poll, a free slot; with a gate, also by what it has told of
         the provider's count."""
-        if self.waiting.is_ready or self.pause.until_at is not None:
+        if self.waiting.is_ready or self.pause.until_at is not None or self.allowance.holds(self.slots.grants):
             return False
         if not self.gated:
             return self.limit.has_room(self.in_flight)
@@ -169,6 +176,8 @@ class Queue:
         self.out.append(Released(slot, self.slots.give_back(slot, now, rest_s)))
         if reached and not slot.refused and self.gated:
             self.cooldown.lag.ended(now)
+        if not self.slots.held:
+            self.allowance.forget()
         was_probe = self.pause.left(slot)
         if back is not None and back_at > now:
             back.queued_at = now
@@ -211,7 +220,13 @@ class Queue:
     @property
     def deadline(self) -> float | None:
         """When time alone changes something next, or None."""
-        by_time = (self.slots.deadline, self.pause.deadline, self.recovery.due_at, self.waiting.next_wake_at)
+        by_time = (
+            self.slots.deadline,
+            self.pause.deadline,
+            self.allowance.until_at,
+            self.recovery.due_at,
+            self.waiting.next_wake_at,
+        )
         times = [at for at in by_time if at is not None]
         longest = self.waiting.longest()
         if longest is not None:
@@ -227,6 +242,9 @@ class Queue:
             self.end_pause("elapsed", now)
         elif self.pause.probe is not None and self.pause.probe_until_at <= now:
             self.pause.answered(self.pause.probe)
+            self.pump(now)
+        if self.allowance.until_at is not None and self.allowance.until_at <= now:
+            self.allowance.forget()
             self.pump(now)
         while (ticket := self.waiting.woken(now)) is not None:
             self.line_up(ticket, now)

@@ -33,6 +33,7 @@ def snapshot(queue: Queue, refusals: Refusals, provider_id: str, now: float) -> 
         strikes_allowed=queue.policy.strikes,
         restore_at=recovery.due_at,
         restore_after_s=recovery.after_s,
+        few_left_until_at=queue.allowance.until_at if queue.allowance.holds(queue.slots.grants) else None,
         quota=refusals.quota,
     )
 

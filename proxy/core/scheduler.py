@@ -151,10 +151,18 @@ class Scheduler:
         self._refusals.told(slot, seen, now)
         return self._flush()
 
-    def exhausted(self, wait_s: float, now: float) -> list[Effect]:
-        """A bucket of requests is reported empty for `wait_s`: hold the queue, without reducing (spec §7.6)."""
+    def left(self, slot: Slot, count: int, wait_s: float, now: float) -> list[Effect]:
+        """The answer to the request of `slot` says that `count` more are taken within `wait_s` (spec §7.6): with none,
+        hold the queue until then, without reducing; with few, let no more go before another answer says so."""
+        queue = self._queue
         if self.limit is not None and 0 < wait_s <= self.policy.pause.max_s:
-            self._queue.lengthen_pause(now + wait_s, "exhausted")
+            if count == 0:
+                queue.lengthen_pause(now + wait_s, "exhausted")
+            elif slot is self.slot(slot.id):
+                queue.allowance.tell(slot.grant, count, now + wait_s)
+                if count >= self.limit:
+                    queue.allowance.forget()
+                queue.pump(now)
         return self._flush()
 
     def polled(self, observed: int | None, error: str | None, now: float) -> list[Effect]:
@@ -176,6 +184,7 @@ class Scheduler:
             if queue.pause.until_at is not None:
                 queue.out.append(Resumed("unlimited"))
             queue.pause.lift()
+            queue.allowance.forget()
         queue.pump(now)
         return self._flush()
 

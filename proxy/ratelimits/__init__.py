@@ -4,7 +4,7 @@
 # chooses among the waits that are stated; rules.py and dialects.py hold what words and codes mean, as rows of the type
 # in rule.py; classifier.py joins all that. decoding.py is for whoever copies the body.
 
-from proxy.ratelimits.classifier import Verdict, classify, exhausted_ms
+from proxy.ratelimits.classifier import Left, Verdict, classify, requests_left
 from proxy.ratelimits.decoding import decoded
 
-__all__ = ["Verdict", "classify", "decoded", "exhausted_ms"]
+__all__ = ["Left", "Verdict", "classify", "decoded", "requests_left"]

@@ -1,6 +1,6 @@
-# The allowances that an answer reports in its headers, and which of them are used up.
+# The allowances that an answer reports in its headers, and how much is left of them.
 #
-# Rule 1: a bucket matters only when it says by itself that nothing is left; a reset without that says nothing.
+# Rule 1: a bucket matters only when it says by itself how much is left; a reset without that says nothing.
 # Rule 2: a family of headers is one row of FAMILIES; its name is what comes between prefix and suffix.
 
 import re
@@ -39,10 +39,11 @@ _USAGE = "x-usage-ratelimit-"  # GitHub Copilot's windows, as a query: rem=35.3&
 
 
 class Bucket(NamedTuple):
-    """One allowance that is used up: `name` as the server calls it with what it counts, e.g. `requests-day`;
+    """One allowance: `name` as the server calls it with what it counts, e.g. `requests-day`; how much is `left` of it;
     `reset_ms` when it is full again, None where that is not said."""
 
     name: str
+    left: int
     reset_ms: int | None
 
     @property
@@ -50,9 +51,14 @@ class Bucket(NamedTuple):
         return "req" in self.name and "concurren" not in self.name
 
 
-def exhausted(values: Values, at: grammar.Clock) -> list[Bucket]:
-    """The buckets of these headers of which nothing is left."""
+def told(values: Values, at: grammar.Clock) -> list[Bucket]:
+    """The buckets of these headers that say how much is left."""
     return [*_families(values, at), *_lists(values, at), *_queries(values, at)]
+
+
+def exhausted(values: Values, at: grammar.Clock) -> list[Bucket]:
+    """Those of which nothing is left."""
+    return [bucket for bucket in told(values, at) if bucket.left == 0]
 
 
 def longest_ms(buckets: Sequence[Bucket]) -> int | None:
@@ -61,48 +67,53 @@ def longest_ms(buckets: Sequence[Bucket]) -> int | None:
 
 
 def _families(values: Values, at: grammar.Clock) -> Iterator[Bucket]:
-    told: dict[str, dict[str, str]] = {}
+    said: dict[str, dict[str, str]] = {}
     for header, (value, *_) in values.items():
         if found := next((hit for family in _FAMILIES if (hit := family.fullmatch(header))), None):
             name = "requests" if header.startswith("ratelimit-") else found["name"] or ""
-            told.setdefault(name, {})[found["what"] or "most"] = value.strip()
+            said.setdefault(name, {})[found["what"] or "most"] = value.strip()
     # One window of a subscription may be used up while the plan as a whole still serves: from what is paid on top.
-    serving = told.get("unified", {}).get("status", "").lower().startswith("allowed")
-    for name, facts in told.items():
-        if _used_up(facts) and not (serving and name.startswith("unified")):
+    serving = said.get("unified", {}).get("status", "").lower().startswith("allowed")
+    for name, facts in said.items():
+        left = 0 if _used_up(facts) else _left(facts.get("remaining", ""))
+        if left is not None and not (serving and name.startswith("unified")):
             reset = facts.get("reset") or facts.get("reset-after-seconds") or facts.get("reset-at") or ""
-            yield Bucket(name, _reset_ms(reset, at))
+            yield Bucket(name, left, _reset_ms(reset, at))
 
 
 def _used_up(facts: Mapping[str, str]) -> bool:
     percent, active, most = (grammar.number(facts.get(what, "")) for what in ("used-percent", "active", "most"))
     return (
-        _NOTHING.fullmatch(facts.get("remaining", "")) is not None
-        or facts.get("status", "").lower() == "rejected"  # Anthropic's subscriptions
+        facts.get("status", "").lower() == "rejected"  # Anthropic's subscriptions
         or (percent is not None and percent >= 100)
         or (active is not None and most is not None and active >= most)
     )
+
+
+def _left(text: str) -> int | None:
+    count = grammar.number(text)
+    return None if count is None or count < 0 else int(count)
 
 
 def _lists(values: Values, at: grammar.Clock) -> Iterator[Bucket]:
     for header, policy_header in _LISTS.items():
         policies = dict(_items(values.get(policy_header, ())))
         for name, facts in _items(values.get(header, ())):
-            if _NOTHING.fullmatch(facts.get("r", "")):
+            if (left := _left(facts.get("r", ""))) is not None:
                 facts = policies.get(name, {}) | facts
                 unit = facts.get("qu") or "requests"  # the drafts' default
                 window_s = grammar.number(facts.get("w", "")) or 0
-                yield Bucket(f"{name} {unit}{' day' * (window_s >= _DAY_S)}", _reset_ms(facts.get("t", ""), at))
+                yield Bucket(f"{name} {unit}{' day' * (window_s >= _DAY_S)}", left, _reset_ms(facts.get("t", ""), at))
         pairs = dict(_PAIR.findall(",".join(values.get(header, ()))[:_LIST_LIMIT]))
-        if _NOTHING.fullmatch(pairs.get("remaining", "")):
-            yield Bucket("requests", _reset_ms(pairs.get("reset", ""), at))
+        if (left := _left(pairs.get("remaining", ""))) is not None:
+            yield Bucket("requests", left, _reset_ms(pairs.get("reset", ""), at))
 
 
 def _queries(values: Values, at: grammar.Clock) -> Iterator[Bucket]:
     for header, (value, *_) in values.items():
         facts = dict(parse_qsl(value)) if header.startswith(_USAGE) else {}
-        if _NOTHING.fullmatch(facts.get("rem", "")):
-            yield Bucket(header.removeprefix("x-"), _reset_ms(facts.get("rst", ""), at))
+        if (left := _left(facts.get("rem", ""))) is not None:
+            yield Bucket(header.removeprefix("x-"), left, _reset_ms(facts.get("rst", ""), at))
 
 
 def _items(lines: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:

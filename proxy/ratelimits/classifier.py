@@ -6,6 +6,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from proxy.core.model import Kind
 from proxy.ratelimits import bodies, buckets, dialects, grammar, waits
@@ -16,7 +17,8 @@ Headers = Sequence[tuple[str, str]]
 _QUOTA_FROM_MS = 3_600_000  # whoever is told to come back in an hour has used up an allowance, not a minute's rate
 _SEEN_BY_RULES = ("server", "rate_limit_type", "x-ratelimit-exceeded", *CDN_HEADERS)
 _ERROR_STATUS = re.compile("[45][0-9]{2}")
-_SAYS_ZERO = re.compile(r"(?:^|=)\s*0+(?:\.0+)?\s*(?:$|[;,])")
+_COUNTS_DOWN = re.compile("limit.*remaining|ratelimit$", re.IGNORECASE)
+_SAYS_FEW = re.compile(r"(?:^|=)\s*0*[0-9]{1,2}(?:\.0+)?\s*(?:$|[;,])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,14 +58,23 @@ def classify(status: int, headers: Headers, body: bytes, *, preset: str | None =
     return _NOTHING
 
 
-def exhausted_ms(headers: Headers, *, now: float) -> int | None:
-    """Milliseconds until the last of the *requests* buckets that these headers report as used up is full again; None
-    if none is, or none says when. For successful answers: the next request would be refused (spec §7.6)."""
-    if not any("limit" in name.lower() and _SAYS_ZERO.search(value) for name, value in headers):
+class Left(NamedTuple):
+    """How many more `requests` a server takes until `reset_ms` from now."""
+
+    requests: int
+    reset_ms: int
+
+
+def requests_left(headers: Headers, *, now: float) -> Left | None:
+    """What these headers say about the *requests* that may follow, where that is few (under 100): of the bucket with
+    the fewest; of those that are used up, the last to be full again. None if none says how many and until when. For
+    successful answers: the next requests would be refused (spec §7.6)."""
+    if not any(_SAYS_FEW.search(value) and _COUNTS_DOWN.search(name) for name, value in headers):
         return None  # nearly every answer of a day ends here
     values = _by_name(headers)
-    spent = buckets.exhausted(values, _clock(values, now))
-    return buckets.longest_ms([bucket for bucket in spent if bucket.counts_requests]) or None
+    told = buckets.told(values, _clock(values, now))
+    left = [Left(one.left, one.reset_ms) for one in told if one.counts_requests and one.reset_ms]
+    return min(left, key=lambda one: (one.requests, one.reset_ms if one.requests else -one.reset_ms), default=None)
 
 
 def _by_name(headers: Headers) -> dict[str, list[str]]:

@@ -153,9 +153,9 @@ class Admission:
             )
         )
 
-    def exhausted(self, wait_s: float) -> None:
-        """A successful answer says that the next ones would be refused for `wait_s`."""
-        self.apply(self.scheduler.exhausted(wait_s, self._clock.now()))
+    def left(self, slot: Slot, count: int, wait_s: float) -> None:
+        """A successful answer says that only `count` more are taken for `wait_s`."""
+        self.apply(self.scheduler.left(slot, count, wait_s, self._clock.now()))
 
     def watch(self) -> None:
         """Measure every holder's progress and take back what is stuck."""

@@ -9,7 +9,7 @@ import asyncio
 
 from proxy.core.model import Kind, Slot
 from proxy.errors import BadMessage
-from proxy.ratelimits import classify, decoded, exhausted_ms
+from proxy.ratelimits import classify, decoded, requests_left
 from proxy.ratelimits.reading import framing_of
 from proxy.ratelimits.rule import STATUSES
 from proxy.service.admission import Admission
@@ -153,9 +153,9 @@ class Judge:
     # --- inside ---
 
     def _accept(self, head: ResponseHead, length: int) -> None:
-        wait_ms = exhausted_ms(text_fields(head.fields), now=self._clock.wall_ms() / 1000)
-        if wait_ms is not None:  # first, or the success of a probe would let everybody go into the empty bucket
-            self._admission.exhausted(wait_ms / 1000)
+        left = requests_left(text_fields(head.fields), now=self._clock.wall_ms() / 1000)
+        if left is not None:  # first, or the success of a probe would let everybody go into the empty bucket
+            self._admission.left(self._slot, left.requests, left.reset_ms / 1000)
         self._admission.answered(self._slot, success=head.status < 400)
         self._pass_by()
         if head.status < 300 and length:

@@ -73,6 +73,7 @@ def test_what_is_going_on_is_told_with_its_reason(entry: dict[str, Any], words: 
     ("entry", "words"),
     [
         ({**WAITING, **gate(3)}, ["the provider counts 3 of 3"]),
+        ({**WAITING, "fewLeftUntil": 1}, ["few requests left in this window: an answer is awaited"]),
         ({**WAITING, **gate(4), "externalUse": 2}, ["the provider counts 4 of 3", "others use 2"]),
         ({**WAITING, **gate(2)}, ["the provider is asked first"]),
         ({**WAITING, **gate(3, "status 500")}, ["the provider does not tell its count: status 500"]),
@@ -97,5 +98,11 @@ def test_the_page_has_the_same_words() -> None:
     script = Path(proxy.web.__file__).with_name("pages").joinpath("page.js").read_text("utf-8")
     for cause, words in CAUSES.items():
         assert f'{cause}: "{words}"' in script
-    for words in ("the provider counts ", "the provider is asked first", "one goes ahead alone", "others use "):
+    for words in (
+        "few requests left in this window",
+        "the provider counts ",
+        "the provider is asked first",
+        "one goes ahead alone",
+        "others use ",
+    ):
         assert words in script

@@ -150,8 +150,20 @@ class Desk:
     def requeue(self, name: str, rest_s: float = 0.0) -> list[str]:
         return self._told(self.scheduler.requeue(self.slots[name], self.now, rest_s=rest_s))
 
+    def left(self, name: str, count: int, wait_s: float) -> list[str]:
+        return self._told(self.scheduler.left(self.slots[name], count, wait_s, self.now))
+
     def exhausted(self, wait_s: float) -> list[str]:
-        return self._told(self.scheduler.exhausted(wait_s, self.now))
+        """Told by the answer to a request that has gone."""
+        if "gone" not in self.slots:
+            self.slots["gone"] = Slot(
+                ticket=Ticket(id=0, workspace="w", conversation=None, prompt_started_at=0, path="gone"),
+                grant=0,
+                granted_at=0.0,
+                last_byte_at=0.0,
+                progress_at=0.0,
+            )
+        return self.left("gone", 0, wait_s)
 
     def polled(self, observed: int | None, error: str | None = None) -> list[str]:
         return self._told(self.scheduler.polled(observed, error, self.now))

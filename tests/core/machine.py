@@ -83,6 +83,8 @@ class SchedulerMachine(RuleBasedStateMachine):
         self.probe_due = False
         self.polling = False
         self.next_poll = 0.0
+        self.allowed: tuple[int, float] | None = None  # the last grant that the provider will take, and until when
+        self.allowed_by = 0
         self.dozing: dict[int, tuple[float, Ticket]] = {}  # put back after a refusal, with the end of the rest
         self.refused_slots: set[Slot] = set()
         self.taken: set[Slot] = set()  # answered while a limit was to be learned
@@ -120,13 +122,17 @@ class SchedulerMachine(RuleBasedStateMachine):
         return self.policy.gate_interval_s is not None and self.limit is not None
 
     @property
+    def allowance(self) -> bool:
+        return self.allowed is None or len(self.numbers) < self.allowed[0]
+
+    @property
     def room(self) -> bool:
-        return self.limit is None or self.in_flight < self.limit
+        return self.allowance and (self.limit is None or self.in_flight < self.limit)
 
     @property
     def free(self) -> bool:
         """Like `room`, but asked: the slot that started the poll that runs is taken until the poll ends."""
-        return self.limit is None or self.subject.snapshot(self.now).in_flight < self.limit
+        return self.allowance and (self.limit is None or self.subject.snapshot(self.now).in_flight < self.limit)
 
     @property
     def line(self) -> list[Ticket]:
@@ -144,6 +150,8 @@ class SchedulerMachine(RuleBasedStateMachine):
         times = [at for at, _ in [*self.resting, *self.dozing.values()]] + [
             since + self.policy.max_wait_s for _, since in self.waiting.values()
         ]
+        if self.allowed is not None:
+            times.append(self.allowed[1])
         if self.paused_until is not None:
             times.append(self.paused_until)
         elif self.probe is not None:
@@ -189,6 +197,7 @@ class SchedulerMachine(RuleBasedStateMachine):
                     self.numbers[slot] = len(self.numbers) + 1
                     assert slot.ticket is ticket
                     assert self.limit is None or self.in_flight <= self.limit, "over the limit"
+                    assert self.allowed is None or len(self.numbers) <= self.allowed[0], "more than the provider takes"
                 case Left(ticket):
                     if self.dozing.pop(ticket.id, None) is None:
                         del self.waiting[ticket.id]
@@ -267,6 +276,8 @@ class SchedulerMachine(RuleBasedStateMachine):
     def released(self, slot: Slot, reached: bool) -> None:
         assert self.held.pop(slot.id) is slot
         self.ended.append(slot)
+        if not self.held:
+            self.allowed = None
         if reached and self.limit is not None and self.cooldown_s:
             self.resting.append((self.now + self.cooldown_s, slot))
         if slot is self.probe:
@@ -290,7 +301,7 @@ class SchedulerMachine(RuleBasedStateMachine):
         else:
             self.learned_at, self.learns_limit, self.served = None, False, 0
         if limit is None and self.limit is not None:
-            self.probe, self.probe_due = None, False
+            self.probe, self.probe_due, self.allowed = None, False, None
         self.limit, self.reduced_from = limit, None
 
     # --- clients ---
@@ -444,14 +455,24 @@ class SchedulerMachine(RuleBasedStateMachine):
         back = [one for one in effects if isinstance(one, Queued | Refused) and one.ticket is slot.ticket]
         assert len(back) == (0 if rest_s else 1)
 
-    @rule(wait_s=st.sampled_from([0.0, 2.0, 64.0, 65.0]))
-    def exhausted(self, wait_s: float) -> None:
-        effects = self.happened(self.subject.exhausted(wait_s, self.now))
+    @precondition(lambda self: self.held)
+    @rule(data=st.data(), wait_s=st.sampled_from([0.0, 2.0, 64.0, 65.0]), count=st.sampled_from([0, 0, 1, 2, 9]))
+    def few_left(self, data: st.DataObject, wait_s: float, count: int) -> None:
+        slot = data.draw(st.sampled_from(list(self.held.values())))
         until = self.now + wait_s
-        holds = self.limit is not None and 0 < wait_s <= self.policy.pause.max_s
-        longer = self.paused_until == until and self.pause_cause == "exhausted"
-        assert (effects != []) <= (holds and longer)
-        assert not holds or (self.paused_until is not None and self.paused_until >= until)
+        counts = self.limit is not None and 0 < wait_s <= self.policy.pause.max_s
+        if counts and count and self.limit is not None and count >= self.limit:
+            self.allowed = None
+        elif counts and count and self.numbers[slot] >= self.allowed_by:
+            self.allowed_by = self.numbers[slot]
+            self.allowed = (self.allowed_by + count, until)
+        effects = self.happened(self.subject.left(slot, count, wait_s, self.now))
+        if counts and not count:
+            assert self.paused_until is not None
+            assert self.paused_until >= until
+            assert effects == [] or self.pause_cause == "exhausted"
+        else:
+            assert not any(isinstance(effect, Paused) for effect in effects)
 
     @precondition(lambda self: self.polling)
     @rule(observed=st.sampled_from([None, 0, 1, 2, 9]))
@@ -561,6 +582,8 @@ class SchedulerMachine(RuleBasedStateMachine):
         self.resting = [(at, slot) for at, slot in self.resting if at > self.now]
         if self.probe is not None and self.probe_until <= self.now:
             self.probe = None
+        if self.allowed is not None and self.allowed[1] <= self.now:
+            self.allowed = None
 
     # --- always ---
 

@@ -40,7 +40,7 @@ def test_estimate_never_steps_beyond_what_was_seen() -> None:
     assert lag.estimate_s == pytest.approx(0.37)
 
 
-@pytest.mark.parametrize(("seen_at", "estimate_s"), [(1.05, 0.99), (0.6, 0.99), (0.5, 0.8), (0.2, 0.8)])
+@pytest.mark.parametrize(("seen_at", "estimate_s"), [(1.05, 0.998), (0.6, 0.998), (0.5, 0.8), (0.2, 0.8)])
 def test_request_forgotten_within_the_estimate_lowers_it_by_half_of_it_much(seen_at: float, estimate_s: float) -> None:
     lag = Lag(1.0)
     polls_of(lag, ended=[0.0], at=[seen_at], needs_s=0.1)
@@ -123,7 +123,7 @@ def test_small_moves_of_a_learned_cooldown_are_not_told() -> None:
     desk.release("a")
     desk.at(1.0)
     assert desk.polled(0) == ["b granted"]
-    assert desk.scheduler.cooldown_s == pytest.approx(0.99)
+    assert desk.scheduler.cooldown_s == pytest.approx(0.998)
 
 
 def test_cooldown_set_by_hand_is_not_learned() -> None:

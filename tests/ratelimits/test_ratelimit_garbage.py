@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.ratelimits import classify, decoded, exhausted_ms
+from proxy.ratelimits import classify, decoded, requests_left
 
 TEN_YEARS_MS = 10 * 365 * 86_400_000
 NAMES = """retry-after retry-after-ms x-ms-retry-after-ms x-a-retry-after date ratelimit x-ratelimit ratelimit-policy
@@ -41,7 +41,8 @@ STATUSES = st.sampled_from([200, 400, 401, 402, 403, 429, 500, 503, 529]) | st.i
 @given(STATUSES, HEADERS, BODIES, PRESETS, st.floats(0, 4e9))
 def test_no_answer_raises_and_every_wait_is_sane(status, headers, body, preset, now):
     verdict = classify(status, headers, body, preset=preset, now=now)
-    for wait_ms in (verdict.retry_after_ms, exhausted_ms(headers, now=now)):
+    left = requests_left(headers, now=now)
+    for wait_ms in (verdict.retry_after_ms, left and left.reset_ms):
         assert wait_ms is None or (type(wait_ms) is int and 0 <= wait_ms <= TEN_YEARS_MS)
     assert verdict.kind in {"concurrency", "rate", "quota", "overload", "none"}
     assert verdict.kind != "none" or verdict.retry_after_ms is None

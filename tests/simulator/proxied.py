@@ -29,7 +29,7 @@ from proxy.core.model import (
     Refused as NoSlot,
 )
 from proxy.core.scheduler import Scheduler
-from proxy.ratelimits import classify, exhausted_ms
+from proxy.ratelimits import classify, requests_left
 from proxy.service.admission import BACKOFF_MAX_S, BACKOFF_S, RETRY_AFTER_MAX_S
 
 from .clock import Clock
@@ -95,9 +95,9 @@ class Proxied:
             return
         slot.phase = Phase.STREAMING
         now = self._clock.now
-        wait_ms = exhausted_ms(headers, now=now)
-        if wait_ms is not None:
-            self.apply(self.scheduler.exhausted(wait_ms / 1000, now))
+        left = requests_left(headers, now=now)
+        if left is not None:
+            self.apply(self.scheduler.left(slot, left.requests, left.reset_ms / 1000, now))
         self.apply(self.scheduler.answered(slot, now))
 
     def refused(self, request: Request, refused: Refused) -> None:

@@ -157,7 +157,6 @@ def test_others_are_not_taken_for_a_long_lag(seed: int) -> None:
 # --- rate, overload, quota ---
 
 
-@NOT_YET
 @SEEDS
 @pytest.mark.parametrize("style", ["openai", "anthropic"])
 def test_announced_bucket_holds_the_queue_before_it_is_empty(seed: int, style: str) -> None:
@@ -213,7 +212,7 @@ def _mean_wait(run: Simulation, agents: list[int]) -> float:
 
 # --- strikes ---
 
-UMANS = "--dialect umans --strikes 10 --pause-min 5s --usage-lag 0-300ms"
+UMANS = "--dialect umans --strikes 10 --pause-min 5s --usage-lag 0-300ms --gate-age 1s"
 
 
 @SEEDS

@@ -53,6 +53,8 @@ def _learned(snapshot: Snapshot, clock: Clock) -> Entry:
         known["strikes"] = {"today": snapshot.strikes, "allowed": snapshot.strikes_allowed}
     if snapshot.restore_at is not None and snapshot.restore_after_s is not None:
         known |= {"restoreAt": clock.to_wall_ms(snapshot.restore_at), "restoreAfterMs": _ms(snapshot.restore_after_s)}
+    if snapshot.few_left_until_at is not None:
+        known["fewLeftUntil"] = clock.to_wall_ms(snapshot.few_left_until_at)
     if snapshot.quota is not None:
         known["quota"] = _rate_limit(snapshot.quota)
     return known

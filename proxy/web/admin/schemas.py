@@ -82,6 +82,7 @@ SCHEMAS: dict[str, Schema] = {
         },
         restoreAt={**TIME, "description": "when auto_restore takes its next step"},
         restoreAfterMs=COUNT,
+        fewLeftUntil={**TIME, "description": "no more requests go before an answer says what is left, or until then"},
         quota={**record(_RATE_LIMIT), "description": "the quota is used up; gone once an answer shows otherwise"},
         persisted=PERSISTED,
     ),

@@ -99,6 +99,7 @@ function states(p, now) {
 // Why one waits although there is room and no pause. Who was refused for an overload may rest before it is sent again.
 function waits(p, overloaded) {
   if (!p.queued || p.paused || p.limit === null || p.inFlight >= p.limit) return "";
+  if (p.fewLeftUntil) return "few requests left in this window: an answer is awaited";
   if (p.gate?.error) return `the provider does not tell its count: ${p.gate.error}`;
   if (p.gate?.observed >= p.limit) return `the provider counts ${p.gate.observed} of ${p.limit}`;
   if (overloaded) return "";
