@@ -34,6 +34,7 @@ class Refusals:
         queue = self._queue
         self.last = seen
         slot.refused = True
+        queue.slots.mark_taken(slot, taken=False)
         queue.out.append(RateLimited(slot.ticket, seen))
         if seen.kind == Kind.QUOTA:
             self.quota, self._quota_at_grant = seen, queue.slots.grants
@@ -47,10 +48,9 @@ class Refusals:
 
     def succeeded(self, slot: Slot) -> None:
         """A successful answer has begun."""
-        slot.taken = True
-        limit = self._queue.limit
-        if limit.learns:
-            limit.served_at_once = max(limit.served_at_once, sum(one.taken for one in self._queue.slots.holding()))
+        slots, limit = self._queue.slots, self._queue.limit
+        slots.mark_taken(slot, taken=True)
+        limit.served_at_once = max(limit.served_at_once, slots.taken)
         if self.quota is not None and slot.grant > self._quota_at_grant:
             self.quota = None
 

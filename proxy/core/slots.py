@@ -14,13 +14,14 @@ _NEWEST_WEIGHT = 0.2  # of the newest answer in the running mean: some five answ
 class Slots:
     """The slots of one provider that are not free. `grants` counts all that were ever given."""
 
-    __slots__ = ("_cooling", "_held", "grants", "in_flight", "mean_hold_s")
+    __slots__ = ("_cooling", "_held", "grants", "in_flight", "mean_hold_s", "taken")
 
     def __init__(self) -> None:
         self._held: dict[int, Slot] = {}
         self._cooling: list[tuple[float, int, Slot]] = []  # heap of (end of the rest, grant, slot)
         self.grants = 0
         self.in_flight = 0  # held and cooling; a count of its own, since every grant asks for it
+        self.taken = 0  # of the held ones: their answers have begun, and well
         self.mean_hold_s = 0.0
 
     @property
@@ -46,6 +47,7 @@ class Slots:
 
     def give_back(self, slot: Slot, now: float, rest_s: float) -> float:
         """End the hold of `slot`, which rests for `rest_s` (0: it is free at once). How long it was held."""
+        self.mark_taken(slot, taken=False)
         del self._held[slot.ticket.id]
         held_s = now - slot.granted_at
         self.mean_hold_s += (_NEWEST_WEIGHT if self.mean_hold_s else 1.0) * (held_s - self.mean_hold_s)
@@ -66,6 +68,12 @@ class Slots:
             for slot in self._held.values()
             if now - slot.granted_at < wait_s and (age_s or not slot.taken)
         ]
+
+    def mark_taken(self, slot: Slot, *, taken: bool) -> None:
+        """The answer to `slot`'s request has begun, or has turned out to be a refusal."""
+        if slot.taken is not taken and self.holds(slot):
+            slot.taken = taken
+            self.taken += 1 if taken else -1
 
     def cooled(self, now: float) -> Slot | None:
         """One slot whose rest is over at `now`; it is free from now on. None when there is none left."""

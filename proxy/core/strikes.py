@@ -10,17 +10,21 @@ _LEAST_S = 1.0  # the first pause where the policy has no floor: doubling nothin
 
 
 class Strikes:
-    """The count of one provider's day (UTC). `until_at` is when that day ends, None before the first strike."""
+    """The count of one provider's day (UTC): `day` since the epoch, None before the first strike. `until_at` is when it
+    ends, as far as is known: a machine that sleeps loses count of that, and not of the day."""
 
-    __slots__ = ("_count", "until_at")
+    __slots__ = ("_count", "_day", "until_at")
 
     def __init__(self, count: int = 0, until_at: float | None = None) -> None:
         self._count = count
+        self._day: int | None = None
         self.until_at = until_at
 
     def add(self, now: float, now_ms: int) -> None:
         """One more."""
-        self._count = self.today(now) + 1
+        day = now_ms // DAY_MS
+        self._count = (self.today(now) if self._day in (day, None) else 0) + 1
+        self._day = day
         self.until_at = now + (DAY_MS - now_ms % DAY_MS) / 1000
 
     def today(self, now: float) -> int:

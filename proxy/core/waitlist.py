@@ -33,14 +33,15 @@ class _Room:
 class Waitlist:
     """The waiters of one provider. `stars` is the live set of starred workspaces; its owner calls `star_changed`."""
 
-    __slots__ = ("_heads", "_live", "_resting", "_rooms", "_stars")
+    __slots__ = ("_heads", "_live", "_resting", "_rests", "_rooms", "_stars")
 
     def __init__(self, stars: AbstractSet[str]) -> None:
         self._stars = stars
         self._live: OrderedDict[int, Ticket] = OrderedDict()  # by the time they queued
         self._rooms: dict[str, _Room] = {}  # only those with a live waiter
         self._heads: list[tuple[bool, int]] = []  # heap of (not starred, key of a room's first)
-        self._resting: dict[int, tuple[float, Ticket]] = {}  # a few: by id, with the end of the rest
+        self._resting: dict[int, Ticket] = {}
+        self._rests: list[tuple[float, int]] = []  # heap of (end of the rest, id), some of which have left
 
     def __len__(self) -> int:
         return len(self._live) + len(self._resting)
@@ -71,19 +72,23 @@ class Waitlist:
 
     def rest(self, ticket: Ticket, until_at: float) -> None:
         """Let `ticket` wait, but not be next before `until_at`; then it is to be woken, and added."""
-        self._resting[ticket.id] = (until_at, ticket)
+        self._resting[ticket.id] = ticket
+        heappush(self._rests, (until_at, ticket.id))
 
     def woken(self, now: float) -> Ticket | None:
         """Take out one whose rest is over at `now`; None if there is none."""
-        ticket_id = min(self._resting, key=lambda one: self._resting[one][0], default=None)
-        if ticket_id is None or self._resting[ticket_id][0] > now:
+        next_wake_at = self.next_wake_at
+        if next_wake_at is None or next_wake_at > now:
             return None
-        return self._resting.pop(ticket_id)[1]
+        return self._resting.pop(heappop(self._rests)[1])
 
     @property
     def next_wake_at(self) -> float | None:
         """When the next rest ends."""
-        return min((until_at for until_at, _ in self._resting.values()), default=None)
+        rests = self._rests
+        while rests and rests[0][1] not in self._resting:
+            heappop(rests)
+        return rests[0][0] if rests else None
 
     def first(self) -> Ticket | None:
         """Whose turn it is, or None."""
@@ -116,7 +121,7 @@ class Waitlist:
 
     def remove(self, ticket: Ticket) -> bool:
         """Take `ticket` out, wherever it stands; False if it was not waiting."""
-        if self._resting and self._resting.get(ticket.id, (0.0, None))[1] is ticket:
+        if self._resting and self._resting.get(ticket.id) is ticket:
             del self._resting[ticket.id]
             return True
         if self._live.get(ticket.id) is not ticket:
@@ -147,20 +152,20 @@ class Waitlist:
     def count(self, workspace: str) -> int:
         """How many of this workspace wait."""
         room = self._rooms.get(workspace)
-        resting = sum(ticket.workspace == workspace for _, ticket in self._resting.values())
+        resting = sum(ticket.workspace == workspace for ticket in self._resting.values())
         return resting + (0 if room is None else room.live)
 
     def workspaces(self) -> AbstractSet[str]:
         """The workspaces that have a waiter."""
-        return self._rooms.keys() | {ticket.workspace for _, ticket in self._resting.values()}
+        return self._rooms.keys() | {ticket.workspace for ticket in self._resting.values()}
 
     def get(self, ticket_id: int) -> Ticket | None:
         """The waiter of this id, or None."""
-        return self._live.get(ticket_id) or self._resting.get(ticket_id, (0.0, None))[1]
+        return self._live.get(ticket_id) or self._resting.get(ticket_id)
 
     def ordered(self) -> list[Ticket]:
         """Every waiter in the order of service: O(n log n), for pages and for the end of a queue."""
-        everybody = [*self._live.values(), *(ticket for _, ticket in self._resting.values())]
+        everybody = [*self._live.values(), *self._resting.values()]
         return sorted(everybody, key=lambda ticket: (ticket.workspace not in self._stars, ticket.order))
 
     def _advance(self, room: _Room) -> int:

@@ -84,12 +84,17 @@ class Admission:
         return await self._outcome(ticket, credentials, effects)
 
     async def acquire_again(
-        self, slot: Slot, credentials: Mapping[str, str], tries: int, stated_ms: int | None
+        self, slot: Slot, credentials: Mapping[str, str], tries: int, stated_ms: int | None, patience_s: float
     ) -> Slot:
         """Give `slot` back after a refusal that the client shall not see, the `tries`-th, and wait for the next in the
-        same place. OwnAnswer if it was taken back meanwhile: then there is no place any more. Where no pause holds the
-        place, it counts only after a rest: as long as the provider stated, and twice as long each time."""
+        same place. OwnAnswer if it was taken back meanwhile: then there is no place any more; or if a pause is known to
+        be longer than `patience_s`. Where no pause holds the place, it counts only after a rest: as long as the
+        provider stated, and twice as long each time."""
         self._check_held(slot)
+        paused_until_at = self.scheduler.paused_until_at
+        if paused_until_at is not None and paused_until_at > self._clock.now() + patience_s:
+            self.release(slot)
+            raise self.refusal("paused")
         self._holders.pop(slot.id, None)
         rest_s = 0.0
         if self.scheduler.paused_until_at is None:

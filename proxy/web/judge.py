@@ -2,7 +2,8 @@
 #
 # Rule 1: what is passed on is never changed; a bounded copy of an error's body is read beside it.
 # Rule 2: an error is judged once: when its body is whole, when enough of it is here, when it hangs, or when it is cut.
-#         A success is one as soon as its head is here; it is watched on for an error inside (success.py).
+#         A success is one as soon as its head is here; where its body can be watched for an error inside, when that
+#         has begun (success.py).
 # Rule 3: an answer that may be absorbed is held back until it is judged; nothing of it has reached the client then.
 
 import asyncio
@@ -156,20 +157,25 @@ class Judge:
         left = requests_left(text_fields(head.fields), now=self._clock.wall_ms() / 1000)
         if left is not None:  # first, or the success of a probe would let everybody go into the empty bucket
             self._admission.left(self._slot, left.requests, left.reset_ms / 1000)
-        self._admission.answered(self._slot, success=head.status < 400)
         self._pass_by()
-        if head.status < 300 and length:
-            self._watch(head)
+        if not (head.status < 300 and length and self._watch(head)):
+            self._admission.answered(self._slot, success=head.status < 400)
         self._relay.begin(head, length)
 
-    def _watch(self, head: ResponseHead) -> None:
+    def _watch(self, head: ResponseHead) -> bool:
+        """Read along what the body says, if that can be read; the queue hears from there how the answer began."""
         kind = head.get(b"content-type") or b""
         framing = framing_of(kind.decode("latin-1"), _codings(head))
-        if framing is not None and self._exchange is not None:
-            self._success = Success(
-                self._exchange, self._relay, framing, lambda frame: self._classify(head, frame) != Kind.NONE
-            )
-            self._exchange.sink = self._success
+        if framing is None or self._exchange is None:
+            return False
+        self._exchange.sink = self._success = Success(
+            self._exchange,
+            self._relay,
+            framing,
+            tell=lambda frame: self._classify(head, frame) != Kind.NONE,
+            begun=lambda: self._admission.answered(self._slot, success=True),
+        )
+        return True
 
     def _pass_by(self) -> None:
         if self._exchange is not None:

@@ -5,10 +5,10 @@
 # Rule 2: a slot is given back in `finally`, after its upstream connection is closed.
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 
 from proxy.core.model import Slot, Ticket
-from proxy.errors import OwnAnswer
+from proxy.errors import OwnAnswer, WireError
 from proxy.service.gate import CREDENTIALS
 from proxy.service.runtime import Runtime
 from proxy.service.telemetry import RequestRecord
@@ -116,11 +116,17 @@ class Turn:
             tries += 1
             self._record.absorbed = tries
             try:
-                slot = await self._wait(admission.acquire_again(slot, credentials, tries, judge.stated_ms))
-            except OwnAnswer:
+                slot = await self._wait_again(slot, credentials, tries, judge.stated_ms)
+            except (OwnAnswer, TimeoutError):
                 judge.hand_over()  # the last answer is what the client sees
                 note(passage, self._record)
                 return
+
+    async def _wait_again(self, slot: Slot, credentials: Mapping[str, str], tries: int, stated_ms: int | None) -> Slot:
+        """Another slot for what was refused, within what earlier waits have left of its patience; else TimeoutError."""
+        patience_s = max(self._admission.scheduler.policy.max_wait_s - self._record.waited_ms / 1000, 0.0)
+        async with asyncio.timeout(patience_s):
+            return await self._wait(self._admission.acquire_again(slot, credentials, tries, stated_ms, patience_s))
 
     async def _wait(self, acquiring: Awaitable[Slot]) -> Slot:
         clock = self._runtime.clock
@@ -141,7 +147,7 @@ class Turn:
         try:
             judge, passage = self._attempt(slot, absorb=absorb)
             try:
-                await carry(passage.send(judge, upgrade=self._upgrade, started=judge.attach), passage, self._record)
+                await carry(self._send(judge, passage), passage, self._record)
                 keeps = judge.absorbed  # not before: a client that leaves in this moment needs no other try
             finally:
                 judge.close()
@@ -151,6 +157,14 @@ class Turn:
             self._record.held_ms += round((clock.now() - slot.granted_at) * 1000)
             if not keeps:
                 self._admission.release(slot, reached=sent)
+
+    async def _send(self, judge: Judge, passage: Passage) -> None:
+        try:
+            await passage.send(judge, upgrade=self._upgrade, started=judge.attach)
+        except WireError:
+            judge.judge()  # what came of a refusal says what it says
+            if not judge.absorbed:
+                raise
 
     def _attempt(self, slot: Slot, *, absorb: bool) -> tuple[Judge, Passage]:
         upstream, clock = self._route.upstream, self._runtime.clock

@@ -390,6 +390,7 @@ class SchedulerMachine(RuleBasedStateMachine):
     def refuse(self, data: st.DataObject, kind: str, wait_ms: int | None, back: float | None) -> None:
         slot = data.draw(st.sampled_from([*self.held.values(), *self.ended[-4:]]))
         self.refused_slots.add(slot)
+        self.taken.discard(slot)
         learned = self.learns(slot, kind)
         limited = self.limit is not None or learned is not None
         ours = kind in ("concurrency", "rate", "none")

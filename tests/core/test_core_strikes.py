@@ -45,6 +45,13 @@ def test_day_ends_at_midnight_utc() -> None:
     assert (strikes.today(43_300.0), strikes.until_at) == (1, 43_300.0 + 86_400)
 
 
+def test_machine_that_slept_over_midnight_begins_anew() -> None:
+    strikes = Strikes()
+    strikes.add(100.0, NOON_MS)
+    strikes.add(101.0, NOON_MS + DAY_MS)
+    assert strikes.today(101.0) == 1
+
+
 def test_strikes_of_an_earlier_process_go_on() -> None:
     strikes = Strikes(4, 60.0)
     strikes.add(10.0, NOON_MS)

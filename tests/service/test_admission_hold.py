@@ -5,8 +5,9 @@ import asyncio
 import pytest
 from provider_desk import Desk
 
-from proxy.core.model import Policy, Reclaimed, Released, Slot
+from proxy.core.model import PausePolicy, Policy, Reclaimed, Released, Slot
 from proxy.errors import OwnAnswer
+from proxy.service import admission
 
 
 class Holder:
@@ -105,10 +106,20 @@ async def test_watch_ends_what_is_held_for_too_long_whatever_its_progress():
 # --- another try in the same place (spec §7.5) ---
 
 
+def again_for(desk: Desk, slot: Slot, *, tries: int = 1, stated_ms: int | None = None, patience_s: float = 1e6):
+    return desk.admission.acquire_again(slot, {}, tries, stated_ms, patience_s)
+
+
+@pytest.fixture
+def no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission, "BACKOFF_S", 0.0)
+
+
+@pytest.mark.usefixtures("no_rest")
 async def test_try_again_waits_in_its_own_place():
     desk = Desk()
     slot, (later,) = await desk.held_and_waiting(1)
-    again = await desk.admission.acquire_again(slot, {})
+    again = await again_for(desk, slot)
     assert again is not slot
     assert again.ticket is slot.ticket
     await asyncio.sleep(0)
@@ -125,7 +136,7 @@ async def test_try_again_during_a_longer_pause_is_refused():
     slot = await desk.slot()
     desk.admission.rate_limited(slot, status=429, kind="rate", retry_after_ms=30_000)
     with pytest.raises(OwnAnswer) as refused:
-        await desk.admission.acquire_again(slot, {})
+        await again_for(desk, slot, patience_s=1.0)
     assert refused.value.code == "paused"
     assert "paused for another 30 s" in refused.value.message
     assert desk.scheduler.held == 0
@@ -139,8 +150,35 @@ async def test_try_again_after_a_reclaim_is_refused_and_does_not_hang():
     desk.admission.apply(desk.scheduler.reclaim(slot, desk.clock.now()))
     with pytest.raises(OwnAnswer) as refused:
         async with asyncio.timeout(5):
-            await desk.admission.acquire_again(slot, {})
+            await again_for(desk, slot)
     assert refused.value.code == "reclaimed"
+
+
+@pytest.mark.parametrize(
+    ("tries", "stated_ms", "least_s"),
+    [(1, None, 0.5), (2, None, 1.0), (5, None, 8.0), (9, None, 8.0), (1, 3000, 3.0), (1, 9_000_000, 60.0)],
+)
+async def test_try_again_that_no_pause_holds_rests_first(tries: int, stated_ms: int | None, least_s: float) -> None:
+    desk = Desk(policy=Policy(pause=PausePolicy(max_s=60.0)))
+    slot = await desk.slot()
+    task = asyncio.create_task(again_for(desk, slot, tries=tries, stated_ms=stated_ms))
+    await asyncio.sleep(0)
+    wakes_in_s = desk.scheduler.next_deadline() - desk.clock.now()
+    assert least_s - 1.0 < wakes_in_s <= least_s * 1.25
+    assert len(desk.scheduler.waiting) == 1
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    desk.admission.close()
+
+
+async def test_try_again_that_a_pause_holds_needs_no_rest():
+    desk = Desk()
+    slot = await desk.slot()
+    desk.admission.rate_limited(slot, status=429, kind="rate", retry_after_ms=10)
+    async with asyncio.timeout(30):
+        desk.admission.release(await again_for(desk, slot, tries=9))
+    desk.admission.close()
 
 
 async def test_old_holder_hears_nothing_of_the_new_try():
@@ -148,7 +186,7 @@ async def test_old_holder_hears_nothing_of_the_new_try():
     slot = await desk.slot()
     holder = Holder(desk)
     desk.admission.hold(slot, holder)
-    again = await desk.admission.acquire_again(slot, {})
+    again = await again_for(desk, slot)
     desk.admission.apply(desk.scheduler.reclaim(again, desk.clock.now()))
     assert holder.told == []
 
@@ -156,7 +194,7 @@ async def test_old_holder_hears_nothing_of_the_new_try():
 async def test_try_again_that_is_cancelled_leaves_nothing():
     desk = Desk(cooldown_s=60.0)
     slot = await desk.slot()
-    task = asyncio.create_task(desk.admission.acquire_again(slot, {}))
+    task = asyncio.create_task(again_for(desk, slot))
     await asyncio.sleep(0)
     assert len(desk.scheduler.waiting) == 1
     task.cancel()

@@ -2,7 +2,7 @@
 # answer only (spec §7.5).
 
 from blackbox.call import Call
-from blackbox.rig import Rig
+from blackbox.rig import Rig, Starter
 from blackbox.waiting import never
 
 UPSTREAMS = {
@@ -86,3 +86,17 @@ async def test_answer_that_has_begun_is_never_taken_back(rig: Rig) -> None:
     call.cut("rst")
     await client.closed()
     await never(lambda: len(rig.up.calls) > 1, during=0.5)
+
+
+async def test_waits_of_an_absorbed_request_share_one_patience(start: Starter) -> None:
+    """Not max_wait anew with each refusal: the client gets the last answer when its patience is used up."""
+    absorbing = {"limit": 1, "cooldown": "0s", "absorb": 20, "auto_reduce": False}
+    rig = await start({"up": absorbing}, queue={"max_wait": "2s"})
+
+    async def always(call: Call) -> None:
+        await refuse(call, 429, ("Retry-After", "1"), ("X-Number", str(len(rig.up.calls))))
+
+    rig.up.behaviour = always
+    answer = await (await rig.ask("a")).answer()
+    assert (answer.status, answer.head.get("x-number")) == (429, str(len(rig.up.calls)))
+    assert 2 <= len(rig.up.calls) <= 3

@@ -255,13 +255,24 @@ async def test_hanging_refusal_without_another_try_is_shown_and_cut(start, monke
     await rig.at_rest()
 
 
-async def test_refusal_that_is_cut_while_held_back_is_a_502(start):
+async def test_refusal_that_is_cut_while_held_back_goes_again(start):
     rig = await absorbing(start)
+    client, link = await asked(rig)
+    await link.send(begun("Content-Length: 1000", "Retry-After: 1", status=TOO_MANY) + b"part")
+    link.close()
+    again = await rig.upstream.link()
+    await again.until(BODY)
+    await again.send(answer(b"fine"))
+    assert await client.exactly(len(answer(b"fine"))) == answer(b"fine")
+    assert rig.scheduler.last_rate_limit.status == 429
+
+
+async def test_refusal_that_is_cut_and_cannot_go_again_is_shown_as_it_came(start):
+    rig = await start({"limit": 1, "absorb": 1}, queue={"max_wait": "1s"})
     client, link = await asked(rig)
     await link.send(begun("Content-Length: 1000", "Retry-After: 60", status=TOO_MANY) + b"part")
     link.close()
-    assert (await client.head()).startswith(b"HTTP/1.1 502 ")
-    assert rig.scheduler.last_rate_limit.status == 429
+    assert (await client.head()).startswith(b"HTTP/1.1 429 ")
 
 
 async def test_client_that_leaves_between_two_tries_leaves_nothing(start):

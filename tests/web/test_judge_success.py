@@ -57,6 +57,49 @@ async def test_error_in_a_stream_counts_while_the_stream_stays_open(start):
     assert (await rig.record()).outcome == "completed"
 
 
+def begins(rig):
+    """How often the queue hears that an answer has begun well."""
+    heard = []
+    answered = rig.admission.answered
+    rig.admission.answered = lambda *args, **kwargs: (heard.append(kwargs["success"]), answered(*args, **kwargs))
+    return heard
+
+
+async def test_answer_has_begun_when_its_first_frame_is_no_refusal(start):
+    """The probe of a pause, and what the provider is seen to serve, wait for that: a head proves nothing."""
+    rig, client, link = await streaming(start)
+    heard = begins(rig)
+    await passes(client, link, chunk(DELTA))
+    assert heard == [True]
+    await passes(client, link, chunk(DELTA), LAST_CHUNK)
+    await rig.record()
+    assert heard == [True]
+
+
+async def test_answer_that_is_a_refusal_has_not_begun_well(start):
+    rig, client, link = await streaming(start)
+    heard = begins(rig)
+    await passes(client, link, chunk(RATE[:30]), chunk(RATE[30:]), LAST_CHUNK)
+    await rig.record()
+    assert (heard, seen(rig)) == ([], (200, "rate"))
+
+
+@pytest.mark.parametrize("parts", [(chunk(b"data: 1"), chunk(b"\n\n")), (chunk(b"data: 1"), LAST_CHUNK), (LAST_CHUNK,)])
+async def test_answer_in_odd_pieces_begins_once(start, parts):
+    rig, client, link = await streaming(start)
+    heard = begins(rig)
+    await passes(client, link, *parts)
+    await becomes(lambda: heard == [True])
+
+
+async def test_answer_that_cannot_be_watched_has_begun_with_its_head(start):
+    rig, client, link = await streaming(start, "Content-Type: image/png")
+    heard = begins(rig)
+    await passes(client, link, chunk(RATE), LAST_CHUNK)
+    await rig.record()
+    assert (heard, seen(rig)) == ([], None)  # it was told before
+
+
 async def test_one_answer_is_one_refusal(start):
     rig, client, link = await streaming(start, auto_reduce=False)
     told = []
@@ -273,8 +316,8 @@ async def test_what_watches_goes_with_the_answer(start, monkeypatch):
     made = []
 
     class Marked(success.Success):
-        def __init__(self, *args) -> None:
-            super().__init__(*args)
+        def __init__(self, *args, **more) -> None:
+            super().__init__(*args, **more)
             made.append(weakref.ref(self))
 
     monkeypatch.setattr("proxy.web.judge.Success", Marked)
