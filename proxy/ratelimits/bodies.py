@@ -6,7 +6,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -22,8 +22,12 @@ _TEXTS = frozenset({"message", "msg", "detail", "title", "raw", "error", "errors
 _CONTAINERS = frozenset({"error", "errors", "detail", "details", "metadata", "violations", "base_resp", "headers"})
 _DEPTH = 8  # error → details → ErrorInfo → metadata is 4
 _ERRORS_LIMIT = 4  # errors inside one 2xx; a stream ends with its first
+_STEPS_LIMIT = 256  # values that are looked at for one error; the longest real one has some sixty
+_VALUES_LIMIT = 16  # values of one field that are kept
 _CODE_LIMIT = 64  # characters; what is longer is a text, of which a part says something
-_TEXT_LIMIT = 4096  # characters of one field that are worth searching
+_TEXT_LIMIT = 4096  # characters of one value that are worth searching
+_BODY_LIMIT = 4 * _TEXT_LIMIT  # characters of all texts and codes of an error, as its body
+_INSIDE_LIMIT = 2048  # and of all errors in one 2xx: a stream has many frames
 
 _EVENT_STREAM_EXCEPTION = re.compile(rb":exception-type\x07\x00.([A-Za-z]+)", re.DOTALL)  # Bedrock's binary frames
 _EXCEPTION_MESSAGE = re.compile(rb'"message":\s*"([^"]*)')
@@ -39,9 +43,8 @@ def error_fields(body: bytes) -> Fields:
     said: Fields = {}
     text = body.decode("utf-8-sig", "replace").strip()
     documents = list(_documents(body)) or _cut_short(text)
-    for document in documents:
-        for each in document if isinstance(document, list) else [document]:
-            _gather(each, said, _DEPTH)
+    flat = (each for document in documents for each in (document if isinstance(document, list) else [document]))
+    _gather(flat, said, _BODY_LIMIT)
     if not documents and text.startswith("<"):  # what stands on a web page proves nothing
         _note(said, "page", "")
     elif not documents and not text.startswith(("{", "[")):
@@ -52,14 +55,15 @@ def error_fields(body: bytes) -> Fields:
 def errors_in_success(body: bytes) -> Iterator[Fields]:
     """Each error that a 2xx carries: a whole JSON body, a later element of an array, a frame of a stream."""
     if exception := _EVENT_STREAM_EXCEPTION.search(body):
+        message = _EXCEPTION_MESSAGE.search(body, exception.end())
+        text = message[1].decode("utf-8", "replace") if message else ""
         said: Fields = {}
-        _note(said, "type", exception[1].decode("ascii"))
-        if message := _EXCEPTION_MESSAGE.search(body, exception.end()):
-            _note(said, "message", message[1].decode("utf-8", "replace"))
+        _gather([{"type": exception[1].decode("ascii"), "message": text}], said, _INSIDE_LIMIT)
         yield said
+    room = _INSIDE_LIMIT
     for error in islice(_errors(body), _ERRORS_LIMIT):
         said = {}
-        _gather(error, said, _DEPTH)
+        room = _gather([error], said, room)
         yield said
 
 
@@ -130,6 +134,8 @@ def _errors(body: bytes) -> Iterator[dict[str, Any]]:
 
 def _errors_of(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The parts of a successful answer that its protocol marks as an error."""
+    if "jsonrpc" in document:  # a tool's server (MCP): its errors are no model provider's
+        return
     if _is_error(document) or document.get("type") == "error" or document.get("event_type") == "error":
         yield document
     if isinstance(response := document.get("response"), dict) and _is_error(response):  # OpenAI: response.failed
@@ -146,26 +152,46 @@ def _is_error(part: dict[str, Any]) -> bool:
     return part.get("error") not in (None, False, "", "0", {}, [])
 
 
-def _gather(value: Any, said: Fields, depth: int) -> None:
-    if not isinstance(value, dict) or depth == 0:
-        return
-    for name, inner in value.items():
-        if isinstance(inner, str):
-            _note(said, name, inner)
-        elif name.lower() in _CONTAINERS:
-            for each in inner if isinstance(inner, list) else [inner]:
-                _gather({name: each} if isinstance(each, str) else each, said, depth - 1)
+def _gather(documents: Iterable[Any], said: Fields, room: int) -> int:
+    """Note what the error fields of these documents say: of texts and codes `room` characters. What is left of it."""
+    steps = (step for document in documents for step in _walk(document, _DEPTH))
+    for name, value in islice(steps, _STEPS_LIMIT):
+        if isinstance(value, str):
+            name, value = name.lower(), value[:_TEXT_LIMIT]
+            if name in _TEXTS or name in _CODES:
+                value = value[:room]
+                room -= len(value)
+            _note(said, name, value)
+    return room
+
+
+def _walk(value: Any, depth: int) -> Iterator[tuple[str, Any]]:
+    """Each value in the error fields of a document, of whatever type, with its name."""
+    for name, inner in value.items() if isinstance(value, dict) and depth else ():
+        yield name, inner
+        if name.lower() in _CONTAINERS:
+            listed = inner if isinstance(inner, list) else ()
+            for each in listed or (inner,):
+                if listed:
+                    yield name, each
+                yield from _walk(each, depth - 1)
 
 
 def _note(said: Fields, name: str, value: str) -> None:
-    name, value = name.lower(), value[:_TEXT_LIMIT].strip()
-    said.setdefault(name, []).append(value)
+    value = value[:_TEXT_LIMIT].strip()
+    _keep(said, name, value)
     if name in _TEXTS:
-        said.setdefault("text", []).append(value)
+        _keep(said, "text", value)
         if found := _ZAI_PREFIX.match(value):
-            said.setdefault("code", []).append(found[1])
+            _keep(said, "code", found[1])
     if name in _CODES:
-        said.setdefault("code", []).append(code(value))
+        _keep(said, "code", code(value))
+
+
+def _keep(said: Fields, name: str, value: str) -> None:
+    values = said.setdefault(name, [])
+    if len(values) < _VALUES_LIMIT:
+        values.append(value)
 
 
 def code(value: str) -> str:

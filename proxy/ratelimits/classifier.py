@@ -11,6 +11,7 @@ from typing import NamedTuple
 from proxy.core.model import Kind
 from proxy.ratelimits import bodies, buckets, dialects, grammar, waits
 from proxy.ratelimits.rule import CDN_HEADERS, STATUSES, Rule
+from proxy.ratelimits.rules import INSIDE
 
 Headers = Sequence[tuple[str, str]]
 
@@ -44,13 +45,20 @@ def classify(status: int, headers: Headers, body: bytes, *, preset: str | None =
     if not errors:
         return _NOTHING
     values = _by_name(headers)
-    at = _clock(values, now)
-    spent = buckets.exhausted(values, at)
     table = dialects.rules_for(preset)
     for said in errors:
+        evidence = _evidence(values, said)
+        meant = _status_inside(evidence) if successful else status
+        # A stream may be full of errors that are no refusals, whatever wait stands somewhere: none of them is worth
+        # reading all headers.
+        if successful and _kind(meant, evidence, None, table) == Kind.NONE:
+            continue
+        at = _clock(values, now)
+        spent = buckets.exhausted(values, at)
+        if not successful:  # what served this answer proves nothing of it
+            evidence["bucket"] = [bucket.name for bucket in spent]
         wait_ms = waits.stated_ms(values, said, spent, at)
-        evidence = _evidence(values, said, [] if successful else spent)  # what served this answer proves nothing of it
-        kind = _kind(_status_inside(said) if successful else status, evidence, wait_ms, table)
+        kind = _kind(meant, evidence, wait_ms, table)
         if kind == Kind.RATE and wait_ms is not None and wait_ms >= _QUOTA_FROM_MS:
             kind = Kind.QUOTA
         if kind != Kind.NONE:
@@ -95,16 +103,19 @@ def _kind(status: int, evidence: Mapping[str, list[str]], wait_ms: int | None, t
     return next(decided, STATUSES[status][0])
 
 
-def _status_inside(said: bodies.Fields) -> int:
-    """The status that an error inside a 2xx carries as its code; 200 where it has none."""
-    named = (value for name in ("code", "status_code", "status") for value in said.get(name, ()))
-    return next((int(value) for value in named if _ERROR_STATUS.fullmatch(value)), 200)
+def _status_inside(said: Mapping[str, list[str]]) -> int:
+    """The status with which an error inside a 2xx would have come by itself: it carries the number, or has a name that
+    stands for one; 200 where neither is so."""
+    numbers = (value for name in ("code", "status_code", "status") for value in said.get(name, ()))
+    if number := next(filter(_ERROR_STATUS.fullmatch, numbers), None):
+        return int(number)
+    named = (status for status, field, name in INSIDE if any(map(name.search, said.get(field, ()))))
+    return next(named, 200)
 
 
-def _evidence(values: buckets.Values, said: bodies.Fields, spent: list[buckets.Bucket]) -> dict[str, list[str]]:
+def _evidence(values: buckets.Values, said: bodies.Fields) -> dict[str, list[str]]:
     """Everything that the rules look at, in lower case."""
     evidence = {name: [value.lower() for value in said[name]] for name in said}
     evidence |= {f"header.{name}": [value.lower() for value in values.get(name, ())] for name in _SEEN_BY_RULES}
-    evidence["bucket"] = [bucket.name for bucket in spent]
     evidence["code"] = [*evidence.get("code", ()), *map(bodies.code, values.get("x-amzn-errortype", ()))]
     return evidence

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from struct import Struct
 from typing import ClassVar, Protocol
 
+from proxy.ratelimits.bodies import is_json
+
 FRAME_MAX = 256 * 1024  # bytes; OpenAI's response.failed repeats the instructions and tools of its request
 DOCUMENT_MAX = 64 * 1024  # bytes of a whole JSON object: errors are short
 
@@ -48,7 +50,7 @@ class _Separated:
 
     _ends: ClassVar[tuple[bytes, ...]]  # of a piece that ends a frame, as a rule
     _separators: ClassVar[tuple[bytes, ...]]  # of two bytes at most
-    _between: ClassVar[re.Pattern[bytes]]  # every newline between two frames
+    _between: ClassVar[re.Pattern[bytes]]  # newlines between two frames, but perhaps the first
 
     def __init__(self) -> None:
         self._rest = bytearray()  # of a frame whose end has not come; empty between two frames
@@ -96,7 +98,7 @@ class Events(_Separated):
 
     _ends = (b"\n\n", b"\r\n\r\n")
     _separators = (b"\n\n", b"\n\r", b"\r\r")  # each pair of line ends holds one of these, and CRLF alone does not
-    _between = re.compile(rb"[\r\n]*(?:\n\n|\n\r|\r\r)[\r\n]*")
+    _between = re.compile(rb"(?:\n\n|\n\r|\r\r)[\r\n]*")
 
 
 class Lines(_Separated):
@@ -108,7 +110,7 @@ class Lines(_Separated):
 
 
 class Document:
-    """One JSON object."""
+    """One JSON value; what has anything behind it is none."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
@@ -124,7 +126,7 @@ class Document:
 
     def end(self) -> Frames:
         body = b"".join(self._pieces)
-        return [body] if _marked(body) else NONE
+        return [body] if _marked(body) and is_json(body) else NONE
 
 
 _TEXT = re.compile(rb'["\\]')

@@ -2,9 +2,10 @@
 #
 # Rule 1: the Content-Type decides; where it tells nothing, or only JSON, the first bytes do.
 # Rule 2: JSON may come as one object or as one on each line, whatever it is called; its first line tells.
-# Rule 3: what is neither a stream of JSON nor JSON is not read: a text may be a model's.
+# Rule 3: what is neither a stream of JSON nor JSON is not read, nor what calls itself text: that may be a model's.
 
 from collections.abc import Callable
+from functools import partial
 
 from proxy.ratelimits.bodies import is_json
 from proxy.ratelimits.decoding import Decoder
@@ -23,12 +24,15 @@ def framing_of(content_type: str, content_encoding: str) -> Framing | None:
 
 
 class _Sniffed:
-    """What the Content-Type does not tell, the first bytes do: also whether it is JSON that they call JSON."""
+    """What the Content-Type does not tell, the first bytes do: also whether it is JSON that they call JSON. What begins
+    as an object or as an array is read as `objects` or `arrays`."""
 
     _ENOUGH = 6  # bytes: `event:`
     _EVENTS = (b":", b"data:", b"event:", b"id:", b"retry:")
 
-    def __init__(self) -> None:
+    def __init__(self, objects: Callable[[], Framing], arrays: Callable[[], Framing]) -> None:
+        self._objects = objects
+        self._arrays = arrays
         self._start = b""
         self._inner: Framing | None = None
 
@@ -47,9 +51,9 @@ class _Sniffed:
 
     def _framing(self, start: bytes) -> Framing | None:
         if start.startswith(b"{"):
-            return _Objects()
+            return self._objects()
         if start.startswith(b"["):
-            return Elements()
+            return self._arrays()
         return Events() if start.startswith(self._EVENTS) else None
 
 
@@ -97,6 +101,8 @@ class _Unpacked:
         return self._inner.end()
 
 
+_JSON = partial(_Sniffed, _Objects, Elements)
+
 _FRAMINGS: dict[str, Callable[[], Framing]] = {
     "text/event-stream": Events,
     "application/x-ndjson": Lines,  # Ollama
@@ -105,9 +111,7 @@ _FRAMINGS: dict[str, Callable[[], Framing]] = {
     "application/x-jsonlines": Lines,
     "application/stream+json": Lines,  # Cohere
     "application/vnd.amazon.eventstream": Messages,
-    "application/json": _Sniffed,
-    "text/json": _Sniffed,
-    "": _Sniffed,
-    "text/plain": _Sniffed,
-    "application/octet-stream": _Sniffed,
+    "application/json": _JSON,
+    "text/json": _JSON,
+    "": partial(_Sniffed, Document, Document),  # a text may begin as JSON does, but hardly is JSON to its end
 }

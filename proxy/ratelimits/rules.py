@@ -5,7 +5,9 @@
 # Rule 3: exact codes stand before words, and words for concurrency before words for quota: "You exceeded your current
 #         threshold of concurrent requests" is about concurrency, "exceeded your current quota" may be about a minute.
 
-from proxy.ratelimits.rule import CONCURRENCY, NONE, OVERLOAD, QUOTA, RATE, codes, words
+import re
+
+from proxy.ratelimits.rule import CONCURRENCY, NONE, OVERLOAD, QUOTA, RATE, Rule, codes, words
 
 # The statuses that are about limits by themselves, and an error inside a success: where a loose word is enough.
 _LIMITING = (200, 402, 429, 498, 503, 529)
@@ -130,14 +132,42 @@ _SOFT_WORDS = (
     words(QUOTA, r"exceeded your (?:\w+ ){0,4}quota|quota (?:has been |was )?(?:exceeded|exhausted)|plan and billing"),
 )
 
-# Codes and words that say only what a status says: they decide inside a 2xx, where there is none.
-_STATUS_CODES = (
+# Codes that say only what a status says: they decide where it says less.
+_RATE_LIMITED = (
     codes(RATE, "rate_limit_exceeded rate_limit_error rate_limit_reached rate_limit_reached_error rate_limited"),
     codes(RATE, "too_many_requests too_many_requests_error throttlingexception throttling throttling_error"),
-    words(RATE, r"rate.?limit(?:ed|s)? (?:reached|exceeded|hit)\b|rate.limited\b|too many requests", 200),
+)
+_STATUS_CODES = (
+    *_RATE_LIMITED,
     codes(QUOTA, "quota_exceeded payment_required insufficient_credits"),
     codes(OVERLOAD, "unavailable unavailable_error service_unavailable service_unavailable_error serviceunavailable"),
 )
 
+
+def _any_of(rows: tuple[Rule, ...]) -> str:
+    """What matches the codes of these rows."""
+    return "|".join(row.pattern.pattern for row in rows if row.fields == ("code",))
+
+
 CLEAR = (*_EXACT, *_STRUCTURED, *_EDGE, *_WORDS)
 VAGUE = (*_SOFT_WORDS, *_STATUS_CODES)
+
+# What an error inside a 2xx is called, and the status with which it would have come by itself: the first row decides.
+# A client's error may quote its request, and a server's what a tool said: their words count only as far as they would
+# at that status.
+INSIDE = tuple(
+    (status, field, re.compile(pattern))
+    for status, field, pattern in (
+        (429, "code", _any_of(_RATE_LIMITED)),
+        (200, "code", _any_of((*SIGNATURES, *CLEAR, *VAGUE))),  # whoever names a limit means that, and needs no status
+        (400, "code", r"^(?:invalid_request_error|invalid_prompt|validationexception)$"),
+        (400, "code", r"^(?:context_length_exceeded|content_filter)$"),
+        (401, "code", r"^authentication_error$"),
+        (403, "code", r"^permission_error$"),
+        (404, "code", r"^not_found_error$"),
+        (413, "code", r"^request_too_large$"),
+        (429, "text", r"\bupstream\b.{0,40}\b429 too many requests"),  # a gateway, of what it was told
+        (500, "code", r"^(?:server_error|api_error|internalserverexception)$"),
+        (429, "text", r"rate.?limit(?:ed|s)? (?:reached|exceeded|hit)\b|rate.limited\b|too many requests"),
+    )
+)

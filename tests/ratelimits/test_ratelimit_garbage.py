@@ -65,6 +65,9 @@ def test_no_body_raises_when_it_is_decompressed(body, encoding):
         json.dumps([{"error": {"message": "out of a a a a "}}] * 1500).encode(),
         b"data: {}\n\n" * 6500,
         b'{"error":"x"}\n' * 4500,
+        b'{"error":[' + b'"a",' * 16_000 + b'"a"]}',
+        b'{"error":[' + b"{}," * 20_000 + b"{}]}",
+        b'{"choices":[' + b'{"error":"no a a"},' * 3400 + b"{}]}",
         b"\r" * 65_536,
     ],
     ids=lambda body: body[:24].decode(),
@@ -74,3 +77,23 @@ def test_a_body_made_to_take_long_does_not(status, body):
     started = time.process_time()
     classify(status, [("ratelimit", '"' * 60_000), ("retry-after", "1," * 30_000)], body, now=1.0)
     assert time.process_time() - started < 1  # 64 KiB; the worst of these takes a tenth of that
+
+
+@pytest.mark.parametrize("status", [200, 429])
+def test_only_so_much_of_an_error_is_looked_at(status):
+    def read(front):
+        body = json.dumps({"error": [*front, {"message": "too many concurrent requests"}]}).encode()
+        return classify(status, [], body, now=1.0).kind
+
+    assert read([{"message": "no"}] * 15) == "concurrency"
+    assert read([{"message": "no"}] * 16) != "concurrency"
+    assert read([{"message": "no" * 900}]) == "concurrency"
+    assert read([{"message": "no" * 2000}] * 5) != "concurrency"
+    assert read([{}] * 100) == "concurrency"
+    assert read([{}] * 300) != "concurrency"
+
+
+def test_errors_inside_a_success_share_what_is_looked_at():
+    choices = [{"error": "no" * 900}] * 3 + [{"error": "too many concurrent requests"}]
+    assert classify(200, [], json.dumps({"choices": choices}).encode(), now=1.0).kind == "none"
+    assert classify(200, [], json.dumps({"choices": choices[2:]}).encode(), now=1.0).kind == "concurrency"

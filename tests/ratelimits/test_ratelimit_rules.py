@@ -92,6 +92,50 @@ def test_inside_a_success_a_code_stands_for_the_status(code, expected):
     assert kind({"code": code, "message": "no"}, status=200) == expected
 
 
+NAMED = [
+    # what its name says of it, its words, its kind
+    (
+        {"type": "invalid_request_error"},
+        "Your prompt mentions too many concurrent requests and a rate limit reached",
+        NONE,
+    ),
+    ({"code": "invalid_prompt"}, "rate limit exceeded", NONE),
+    ({"code": "context_length_exceeded"}, "too many concurrent requests", NONE),
+    ({"code": "content_filter"}, "the model is overloaded", NONE),
+    ({"type": "authentication_error"}, "Your usage limit", NONE),
+    ({"type": "not_found_error"}, "too many requests", NONE),
+    ({"type": "request_too_large"}, "rate limit exceeded", NONE),
+    ({"type": "validationException"}, "too many concurrent requests", NONE),
+    ({"code": "server_error"}, "tool said: rate limit exceeded (429)", NONE),
+    ({"code": "server_error"}, "tool said: too many concurrent requests", NONE),
+    ({"type": "api_error"}, "Overloaded", OVERLOAD),
+    ({"type": "api_error"}, "Upstream returned 429 Too Many Requests.", RATE),
+    ({"type": "invalid_request_error"}, "You have reached your specified API usage limits.", QUOTA),
+    ({"type": "permission_error"}, "You've reached your usage limit", QUOTA),
+    ({"type": "permission_error"}, "You do not have access to this model", NONE),
+    # whoever names a limit beside it means that
+    ({"type": "server_error", "code": "slow_down"}, "no", RATE),
+    ({"type": "invalid_request_error", "code": "insufficient_quota"}, "no", QUOTA),
+    ({"type": "invalid_request_error", "code": "1302"}, "no", CONCURRENCY),
+    ({"code": "server_error", "metadata": {"error_type": "rate_limit_exceeded"}}, "no", RATE),
+    ({"type": "invalid_request_error", "code": 429}, "no", RATE),
+]
+
+
+@pytest.mark.parametrize(("said", "text", "expected"), NAMED)
+def test_inside_a_success_an_errors_name_counts_before_its_words(said, text, expected):
+    assert kind(said | {"message": text}, status=200) == expected
+
+
+@pytest.mark.parametrize(
+    "said", [{"code": 429}, {"type": "rate_limit_error"}, {"message": "Rate limit reached. Please slow down."}]
+)
+@pytest.mark.parametrize(("preset", "expected"), [("deepseek", CONCURRENCY), ("umans", CONCURRENCY), ("openai", RATE)])
+def test_inside_a_success_a_rate_limit_is_what_a_providers_429_is(preset, said, expected):
+    assert kind(said, status=200, preset=preset) == expected
+    assert kind(said, status=429, preset=preset) == expected
+
+
 def test_insufficient_quota_is_a_minute_at_dashscope_alone():
     said = {"code": "insufficient_quota", "message": "no"}
     assert kind(said, preset="openai") == QUOTA

@@ -21,9 +21,9 @@ VECTORS = [
 ]  # fmt: skip
 # Where the words are not enough: the same answer from another provider would mean something else.
 NEEDS_PRESET = {
-    "cohere-498-ra", "deepseek-429", "deepseek-429-empty", "deepseek-tpm-text", "featherless-429",
-    "llama-swap-429", "llama-swap-429-empty", "llama-swap-429-json", "tei-429-openai", "umans-429-boxed-ra",
-    "umans-429-ra1", "umans-429-ra10", "umans-429-ra2", "umans-429-silent", "vertex-quota-text",
+    "cohere-498-ra", "deepseek-429", "deepseek-429-empty", "deepseek-sse-concurrency", "deepseek-tpm-text",
+    "featherless-429", "llama-swap-429", "llama-swap-429-empty", "llama-swap-429-json", "tei-429-openai",
+    "umans-429-boxed-ra", "umans-429-ra1", "umans-429-ra10", "umans-429-ra2", "umans-429-silent", "vertex-quota-text",
 }  # fmt: skip
 UNRELATED = [("x-request-id", "429"), ("set-cookie", "limit=0; reset=5"), ("x-retries", "0"), ("via", "1.1 concurrent")]
 HARMLESS = [
