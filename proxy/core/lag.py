@@ -18,7 +18,7 @@ _FIRST_UP = 1.15
 # Polls are never exactly on time: what was seen this near to the estimate was seen at it.
 _STILL, _ALREADY = 0.98, 1.1
 _HALF, _FAR_DOWN = 0.5, 0.8
-_LATER = 1.5  # times as old: when to look again
+_LATER = 1.15  # times as old: when to look again
 _ENDED_KEPT = 256
 
 

@@ -73,8 +73,18 @@ def test_count_of_what_is_not_forgotten_follows_the_estimate() -> None:
     for at in (0.0, 0.4, 0.8):
         lag.ended(at)
     assert [lag.may_be_counted(now) for now in (0.9, 1.0, 1.5, 1.8)] == [3, 2, 1, 0]
-    assert lag.next_look_at(0.8) == 0.9
-    assert lag.next_look_at(1.0) == 1.125  # beyond the estimate it is looked again when it is half as old again
+
+
+def test_it_is_looked_again_when_the_estimate_is_over_and_then_ever_more_rarely() -> None:
+    lag = Lag(0.25)
+    lag.raise_()
+    lag.ended(10.0)
+    looks = []
+    now = 10.0
+    while now < 11.0:
+        now = lag.next_look_at(now) or 0.0
+        looks.append(round(now - 10.0, 3))
+    assert looks == [0.5, 0.575, 0.661, 0.76, 0.875, 1.006]
 
 
 def test_estimate_stays_within_its_bounds() -> None:
