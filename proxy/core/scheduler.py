@@ -151,7 +151,7 @@ class Scheduler:
         self._refusals.told(slot, seen, now)
         return self._flush()
 
-    def left(self, slot: Slot, count: int, wait_s: float, now: float) -> list[Effect]:
+    def few_left(self, slot: Slot, count: int, wait_s: float, now: float) -> list[Effect]:
         """The answer to the request of `slot` says that `count` more are taken within `wait_s` (spec §7.6): with none,
         hold the queue until then, without reducing; with few, let no more go before another answer says so."""
         queue = self._queue

@@ -158,9 +158,9 @@ class Admission:
             )
         )
 
-    def left(self, slot: Slot, count: int, wait_s: float) -> None:
+    def few_left(self, slot: Slot, count: int, wait_s: float) -> None:
         """A successful answer says that only `count` more are taken for `wait_s`."""
-        self.apply(self.scheduler.left(slot, count, wait_s, self._clock.now()))
+        self.apply(self.scheduler.few_left(slot, count, wait_s, self._clock.now()))
 
     def watch(self) -> None:
         """Measure every holder's progress and take back what is stuck."""

@@ -156,7 +156,7 @@ class Judge:
     def _accept(self, head: ResponseHead, length: int) -> None:
         left = requests_left(text_fields(head.fields), now=self._clock.wall_ms() / 1000)
         if left is not None:  # first, or the success of a probe would let everybody go into the empty bucket
-            self._admission.left(self._slot, left.requests, left.reset_ms / 1000)
+            self._admission.few_left(self._slot, left.requests, left.reset_ms / 1000)
         self._pass_by()
         if not (head.status < 300 and length and self._watch(head)):
             self._admission.answered(self._slot, success=head.status < 400)

@@ -151,7 +151,7 @@ class Desk:
         return self._told(self.scheduler.requeue(self.slots[name], self.now, rest_s=rest_s))
 
     def left(self, name: str, count: int, wait_s: float) -> list[str]:
-        return self._told(self.scheduler.left(self.slots[name], count, wait_s, self.now))
+        return self._told(self.scheduler.few_left(self.slots[name], count, wait_s, self.now))
 
     def exhausted(self, wait_s: float) -> list[str]:
         """Told by the answer to a request that has gone."""

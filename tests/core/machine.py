@@ -467,7 +467,7 @@ class SchedulerMachine(RuleBasedStateMachine):
         elif counts and count and self.numbers[slot] >= self.allowed_by:
             self.allowed_by = self.numbers[slot]
             self.allowed = (self.allowed_by + count, until)
-        effects = self.happened(self.subject.left(slot, count, wait_s, self.now))
+        effects = self.happened(self.subject.few_left(slot, count, wait_s, self.now))
         if counts and not count:
             assert self.paused_until is not None
             assert self.paused_until >= until

@@ -97,7 +97,7 @@ class Proxied:
         now = self._clock.now
         left = requests_left(headers, now=now)
         if left is not None:
-            self.apply(self.scheduler.left(slot, left.requests, left.reset_ms / 1000, now))
+            self.apply(self.scheduler.few_left(slot, left.requests, left.reset_ms / 1000, now))
         self.apply(self.scheduler.answered(slot, now))
 
     def refused(self, request: Request, refused: Refused) -> None:
