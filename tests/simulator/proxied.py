@@ -122,18 +122,19 @@ class Proxied:
             )
         absorbed = self._absorbed[slot.id] < self.scheduler.policy.absorb and not refused.in_stream
         if absorbed and verdict.kind in ABSORBED:
-            self._again(request, slot, rests=verdict.kind == Kind.OVERLOAD and verdict.retry_after_ms is None)
+            self._again(request, slot, stated_s=(verdict.retry_after_ms or 0) / 1000)
             return
         self._give_back(request, slot)
         self._fleet.failed(request, refused)
 
-    def _again(self, request: Request, slot: Slot, *, rests: bool) -> None:
+    def _again(self, request: Request, slot: Slot, *, stated_s: float) -> None:
         """Its client does not hear of the refusal."""
         self._absorbed[slot.id] += 1
         del self._slots[request.number]
         rest_s = 0.0
-        if rests:
-            rest_s = min(BACKOFF_S * 2.0 ** (self._absorbed[slot.id] - 1), BACKOFF_MAX_S)
+        if self.scheduler.paused_until_at is None:
+            backoff_s = min(BACKOFF_S * 2.0 ** (self._absorbed[slot.id] - 1), BACKOFF_MAX_S)
+            rest_s = max(min(stated_s, self.scheduler.policy.pause.max_s), backoff_s)
             rest_s *= 1 + JITTER * self._chance.random()
         self.apply(self.scheduler.requeue(slot, self._clock.now, rest_s=rest_s))
 

@@ -208,6 +208,7 @@ async def test_everything_that_is_shown_of_what_refusals_teach_is_as_it_is_descr
             "up": {**UMANS, "auto_restore": "10m"},
             "auto": {"limit": "auto"},
             "lags": {"limit": 1, "cooldown": "auto", "usage": polls},
+            "few": {"limit": 3},
         }
     )
     client = await rig.ask()
@@ -225,10 +226,16 @@ async def test_everything_that_is_shown_of_what_refusals_teach_is_as_it_is_descr
     usage.number = 0
     await rig.finish(await lags.call(), waiter)
 
+    few = rig.upstreams["few"]
+    await rig.ask("c", target="/few/v1/messages")
+    (await few.call()).begin(headers=[("x-ratelimit-remaining-requests", "1"), ("x-ratelimit-reset-requests", "60s")])
+    await rig.ask("d", target="/few/v1/messages")
+    await few.call()
+
     document = (await rig.admin.get("/openapi.json")).json
     described = document["components"]["schemas"]["Provider"]
     entries = (await rig.admin.get("/concurrency/status?all=1")).json["providers"]
-    assert [faults(entry, described, document) for entry in entries] == [[], [], []]
+    assert [faults(entry, described, document) for entry in entries] == [[], [], [], []]
     assert set().union(*entries) == set(described["properties"]) - {"persisted"}, "a key that nothing here brings about"
     for path, name in (("/concurrency/limits", "Limit"), ("/concurrency/cooldown", "Cooldown")):
         ((_, listed),) = (await rig.admin.get(path)).json.items()
