@@ -38,7 +38,16 @@ REFUSED = {"lastRateLimit": seen("rate", 30_000)}
 
 @pytest.mark.parametrize(
     ("ms", "words"),
-    [(-5, "0s"), (56_000, "56s"), (119_000, "119s"), (120_000, "2m"), (1_760_000, "29m"), (7_200_000, "2h")],
+    [
+        (-5, "0s"),
+        (56_000, "56s"),
+        (119_000, "119s"),
+        (120_000, "2m"),
+        (1_760_000, "29m"),
+        (7_200_000, "2h"),
+        (169_200_000, "47h"),
+        (172_800_000, "2d"),
+    ],
 )
 def test_a_time_is_short_at_any_length(ms: int, words: str) -> None:
     assert roughly(ms) == words
@@ -61,7 +70,8 @@ def test_a_time_is_short_at_any_length(ms: int, words: str) -> None:
         ({**CALM, "strikes": {"today": 2, "allowed": None}}, []),
         ({**CALM, "externalUse": 2}, ["others use 2"]),
         ({**CALM, **OVERLOADED}, ["overloaded 12s ago"]),
-        ({**CALM, "lastRateLimit": seen("overload", 61_000)}, []),
+        ({**CALM, "lastRateLimit": seen("overload", 59_999)}, ["overloaded 60s ago"]),
+        ({**CALM, "lastRateLimit": seen("overload", 60_000)}, []),
         ({**CALM, **REFUSED}, []),
     ],
 )
@@ -83,6 +93,7 @@ def test_what_is_going_on_is_told_with_its_reason(entry: dict[str, Any], words: 
         ({**WAITING, **OVERLOADED}, ["overloaded 12s ago"]),
         ({**WAITING, **OVERLOADED, **gate(2)}, ["overloaded 12s ago"]),
         (WAITING, []),
+        ({**WAITING, "queued": 0, **gate(2)}, []),  # nobody waits
         ({**WAITING, "limit": None, **gate(3)}, []),
     ],
 )
