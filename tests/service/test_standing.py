@@ -153,7 +153,7 @@ def test_evidence_is_kept_only_of_an_auto_reduce():
 
 
 def test_policy_is_the_configuration_of_the_scheduler():
-    usage = Usage(url="http://a/v1/usage", field="n", interval_s=3.0)
+    usage = Usage(url="http://a/v1/usage", field="n", interval_s=3.0, age_s=1.5)
     provider = Provider(
         provider_id="p",
         auto_reduce=False,
@@ -170,7 +170,9 @@ def test_policy_is_the_configuration_of_the_scheduler():
     assert (policy.pause.default_s, policy.pause.min_s, policy.pause.max_s) == (1.0, 2.0, 3.0)
     assert (policy.slot_timeout_s, policy.max_hold_s) == (None, 9.0)
     assert (policy.max_waiting, policy.max_wait_s, policy.gate_interval_s) == (7, 8.0, 3.0)
-    assert standing.policy(Provider(provider_id="p"), max_waiting=7, max_wait_s=8.0).gate_interval_s is None
+    assert policy.gate_age_s == 1.5
+    without = standing.policy(Provider(provider_id="p"), max_waiting=7, max_wait_s=8.0)
+    assert (without.gate_interval_s, without.gate_age_s) == (None, 0.0)
 
 
 def test_strikes_of_the_day_and_the_time_to_a_restore_go_on():
@@ -204,3 +206,8 @@ def test_file_that_says_auto_now_beats_the_same_number_of_before():
     record = saved(4, "file", cooldown_s=0.6, cooldown_by="api", file_cooldown_s=0.35)
     begin = standing.start(Provider(provider_id="p", learn_cooldown=True), record, NOW_MS)
     assert (begin.cooldown_s, begin.learns_cooldown) == (0.35, True)
+
+
+def test_auto_is_no_number_that_a_file_could_say():
+    assert standing.AUTO < 1
+    assert standing.AUTO_S < 0
