@@ -118,6 +118,17 @@ async def test_what_is_auto_begins_again_when_a_person_says_so(desk):
     assert (now.limit, now.learns_limit, now.cooldown_s, now.learns_cooldown) == (None, True, 0.35, True)
 
 
+@pytest.mark.parametrize(("auto", "limit", "cooldown_s"), [("limit", None, 1.5), ("cooldown", 7, 0.35)])
+async def test_only_what_is_auto_begins_again(desk, auto, limit, cooldown_s):
+    await desk.reload({"limit": 1, "cooldown": 0, auto: "auto"}, state="memory")
+    await desk.runtime.set_limit("p", 7)
+    await desk.runtime.set_cooldown("p", 1.5)
+    assert await desk.runtime.learn("p") is True
+    now = desk.admission.scheduler.snapshot(0.0)
+    assert (now.limit, now.learns_limit) == (limit, auto == "limit")
+    assert (now.cooldown_s, now.learns_cooldown) == (cooldown_s, auto == "cooldown")
+
+
 async def test_where_nothing_is_auto_there_is_nothing_to_learn(desk):
     assert await desk.runtime.learn("p") is None
     assert desk.admission.scheduler.limit == 1

@@ -43,6 +43,22 @@ async def test_cooldown_changed_in_the_file_leaves_a_limit_set_by_hand(desk):
     assert (desk.scheduler.limit, desk.scheduler.cooldown_s) == (7, 1.0)
 
 
+async def test_cooldown_set_by_hand_after_the_file_was_changed_stays_while_the_file_says_the_same(desk):
+    await desk.reload({"cooldown": "1s"})
+    await desk.runtime.set_cooldown("p", 2.0)
+    await desk.reload({"cooldown": "1s", "slot_timeout": "1m"})
+    assert desk.scheduler.cooldown_s == 2.0
+
+
+async def test_file_that_says_auto_begins_to_learn(desk):
+    await desk.reload({"limit": "auto", "cooldown": "auto"})
+    now = desk.scheduler.snapshot(0.0)
+    assert (now.limit, now.learns_limit, now.learns_cooldown) == (None, True, True)
+    await desk.reload({"limit": 4})
+    now = desk.scheduler.snapshot(0.0)
+    assert (now.limit, now.learns_limit, now.learns_cooldown) == (4, False, False)
+
+
 async def test_limit_that_left_the_file_is_unlimited(desk):
     await desk.reload({"limit": ...})
     assert desk.scheduler.limit is None

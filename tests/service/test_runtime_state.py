@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from runtime_desk import Desk
 
-from proxy.store import ProviderRecord
+from proxy.core.model import CooldownSet, LimitSet, Reduced
+from proxy.store import ProviderRecord, Saved
 from proxy.store.memory import MemoryStore
 
 
@@ -242,3 +243,100 @@ async def test_what_is_not_stored_yet_is_stored_at_the_end(tmp_path):
     await desk.start()
     assert desk.scheduler.limit == 7
     await desk.stop()
+
+
+# --- who said it ---
+
+REDUCED = Reduced(3, 4, "")
+
+
+@pytest.fixture
+async def store(desk: Desk) -> SlowStore:
+    """Where `desk`, started again, stores at once."""
+    await desk.stop()
+    made = desk.store = SlowStore()
+    made.let.set()
+    await desk.start()
+    return made
+
+
+async def stored(store: SlowStore) -> ProviderRecord:
+    while not store.done:
+        await asyncio.sleep(0)
+    return store.records[-1]
+
+
+@pytest.mark.parametrize(
+    ("effects", "by"),
+    [
+        ([REDUCED], "auto"),
+        ([REDUCED, LimitSet(4, "auto_restore")], "auto"),
+        ([REDUCED, LimitSet(4, "restore")], "api"),
+        ([LimitSet(4, "api"), REDUCED], "api"),
+        ([LimitSet(4, "api"), REDUCED, LimitSet(4, "auto_restore")], "api"),
+        ([LimitSet(4, "learned")], "auto"),
+        ([LimitSet(7, "api"), LimitSet(4, "file")], "file"),
+        ([CooldownSet(1.0, "api")], "file"),
+    ],
+)
+async def test_who_set_the_limit_is_kept(desk, store, effects, by):
+    desk.admission.apply(effects)
+    assert (await stored(store)).limit_by == by
+
+
+@pytest.mark.parametrize(("by", "kept"), [("api", "api"), ("file", "file"), ("learned", "auto")])
+async def test_who_set_the_cooldown_is_kept(desk, store, by, kept):
+    desk.admission.apply([CooldownSet(1.0, by)])
+    assert (await stored(store)).cooldown_by == kept
+
+
+async def test_what_a_reload_sets_is_the_files(desk, store):
+    await desk.reload({"limit": 5, "cooldown": "1s"})
+    record = await stored(store)
+    assert (record.limit_by, record.file_limit, record.cooldown_by, record.file_cooldown_s) == ("file", 5, "file", 1.0)
+
+
+async def test_what_is_learned_again_is_the_files(desk, store):
+    await desk.reload({"limit": "auto", "cooldown": "auto"})
+    desk.admission.apply([LimitSet(7, "api"), CooldownSet(1.0, "api")])
+    await stored(store)
+    assert await desk.runtime.learn("p")
+    assert (store.records[-1].limit_by, store.records[-1].cooldown_by) == ("file", "file")
+
+
+async def test_strikes_and_the_time_to_a_restore_survive(desk, store):
+    await desk.stop()
+    record = ProviderRecord(
+        provider_id="p",
+        limit=3,
+        limit_by="auto",
+        file_limit=4,
+        cooldown_s=0.35,
+        cooldown_by="file",
+        file_cooldown_s=0.35,
+        auto_reduced_from=4,
+        evidence=(),
+        paused_until_ms=None,
+        pause_cause=None,
+        strikes=3,
+        strikes_until_ms=desk.runtime.clock.wall_ms() + 3_600_000,
+        restore_after_s=7200.0,
+    )
+
+    async def opened() -> Saved:
+        return Saved(providers={"p": record})
+
+    store.open = opened
+    desk.write({"auto_restore": "1h", "strikes": 10})
+    await desk.start()
+    now = desk.runtime.clock.now()
+    after = desk.scheduler.snapshot(now)
+    assert (after.strikes, after.restore_after_s) == (3, 7200.0)
+    assert after.strikes_until_at - now == pytest.approx(3600.0, abs=60.0)
+    assert after.restore_at - now == pytest.approx(7200.0, abs=60.0)
+
+
+async def test_what_is_auto_in_the_file_is_learned_from_the_start(desk):
+    await desk.restart({"limit": "auto", "cooldown": "auto"})
+    begun = desk.scheduler.snapshot(0.0)
+    assert (begun.learns_limit, begun.learns_cooldown) == (True, True)

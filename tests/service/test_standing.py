@@ -188,6 +188,12 @@ def test_strikes_of_another_day_or_of_a_wrong_clock_are_not_counted(ends_ms):
     assert standing.start(the_file(4), record, NOW_MS).strikes == 0
 
 
+@pytest.mark.parametrize("ends_ms", [1, 86_400_000])
+def test_strikes_count_to_the_last_moment_of_their_day(ends_ms):
+    record = saved(4, "file", strikes=9, strikes_until_ms=NOW_MS + ends_ms)
+    assert standing.start(the_file(4), record, NOW_MS).strikes == 9
+
+
 def test_time_to_a_restore_is_as_configured_where_the_file_set_another_limit():
     record = saved(4, "auto", file_limit=4, restore_after_s=120.0)
     assert standing.start(the_file(9), record, NOW_MS).restore_after_s is None
@@ -200,6 +206,11 @@ def test_what_is_auto_is_learned_until_a_person_sets_it(by, learns):
     begin = standing.start(file, record, NOW_MS)
     assert (begin.learns_limit, begin.learns_cooldown) == (learns, learns)
     assert begin.cooldown_s == (0.35 if by == "file" else 1.5)
+
+
+def test_what_is_not_auto_is_not_learned():
+    begin = standing.start(the_file(4), None, NOW_MS)
+    assert (begin.learns_limit, begin.learns_cooldown) == (False, False)
 
 
 def test_file_that_says_auto_now_beats_the_same_number_of_before():
