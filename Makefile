@@ -17,13 +17,14 @@ FORMATTED := proxy tests $(wildcard .ci/*.py)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help serve test check lint fuzz lock system-packages clean
+.PHONY: help serve test check lint fuzz bench lock system-packages clean
 
 help:
 	@echo 'make serve   install and start the proxy (ARGS="--limit umans=4" passes options; PYTHON=/path picks one)'
 	@echo 'make test    install what the tests need and run them (ARGS="tests/core -k star" picks some)'
 	@echo 'make check   format and lint check, types, layers, tests with branch coverage'
 	@echo 'make fuzz    hostile bytes against the parsers and a live proxy for minutes (MINUTES=10)'
+	@echo 'make bench   what the proxy costs beside HAProxy and nginx (ARGS="--quick"; ARGS="--help" says more)'
 	@echo 'make lock    write constraints.txt anew'
 	@echo 'make clean   remove what was made'
 
@@ -41,6 +42,9 @@ lint: $(VENV)/developing
 	$(BIN)/ruff check $(FORMATTED)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+bench: $(VENV)/developing system-packages $(if $(findstring --plot,$(ARGS)),$(VENV)/drawing)
+	@$(BIN)/python -m tests.bench $(ARGS)
 
 fuzz: $(VENV)/developing
 	FUZZ_MINUTES=$(MINUTES) $(BIN)/python -m pytest tests/fuzz $(ARGS)
@@ -64,9 +68,16 @@ $(VENV)/developing: $(BIN)/python pyproject.toml constraints.txt
 	@$(PIP) install --constraint constraints.txt --editable '.[dev]'
 	@touch $@ $(VENV)/installed
 
-# What tests use beside Python, as command:package, where we may install it: without it those tests are skipped.
+$(VENV)/drawing: $(VENV)/developing
+	@$(PIP) install --constraint constraints.txt --editable '.[dev,bench]'
+	@touch $@
+
+# What is used beside Python, as command:package, where we may install it. Without them tests are skipped, and columns of
+# the bench are empty.
+SYSTEM = systemd-analyze:systemd haproxy:haproxy
+bench: SYSTEM = haproxy:haproxy nginx:nginx
 system-packages:
-	@missing=; for pair in systemd-analyze:systemd haproxy:haproxy; do \
+	@missing=; for pair in $(SYSTEM); do \
 	  command -v "$${pair%:*}" >/dev/null || missing="$$missing $${pair#*:}"; done; \
 	if [ -n "$$missing" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then apt-get update \
 	  && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends $$missing; fi

@@ -1,0 +1,70 @@
+# The arithmetic of a row: medians with their spread, compared with what stands beside them in the same round.
+#
+# Rule 1: a comparison is made round by round, between neighbours in time, and its median is told: what the machine did
+#         in one round it did to both.
+# Rule 2: nothing here measures anything.
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+Compared = Literal["times", "added", "itself"]
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    median: float
+    least: float
+    most: float
+
+
+def spread(values: Sequence[float]) -> Spread:
+    return Spread(statistics.median(values), min(values), max(values))
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The least value that `share` of all do not exceed (nearest rank)."""
+    return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """`values` are one a round, by front. What `must` and `goal` bound is `compared`: Slotgate's as a multiple of
+    `base`'s ("times"), how far above it ("added"), or by itself. `lost` counts units that did not arrive whole.
+    `size` is a scale row's place on its axis; `busy` the shares of a core that were used, by whom."""
+
+    key: str
+    label: str
+    unit: str
+    values: dict[str, list[float]]
+    compared: Compared = "itself"
+    base: str = "haproxy"
+    must: float | None = None
+    goal: float | None = None
+    at_least: bool = False
+    lost: int | None = None
+    size: int | None = None
+    busy: dict[str, float] = field(default_factory=dict)
+
+    def comparison(self) -> Spread | None:
+        """None where the base was not measured."""
+        ours = self.values.get("slotgate", [])
+        if self.compared == "itself":
+            return spread(ours) if ours else None
+        theirs = self.values.get(self.base, [])
+        if not ours or not theirs:
+            return None
+        pairs = zip(ours, theirs, strict=True)
+        return spread([mine / other if self.compared == "times" else mine - other for mine, other in pairs])
+
+    def verdict(self) -> str:
+        """goal, must or missed; empty without a bound or without a figure."""
+        found = self.comparison()
+        if found is None or (self.must is None and self.goal is None):
+            return ""
+        return "goal" if self._within(found, self.goal) else "must" if self._within(found, self.must) else "missed"
+
+    def _within(self, found: Spread, bound: float | None) -> bool:
+        return bound is not None and (found.median >= bound if self.at_least else found.median <= bound)

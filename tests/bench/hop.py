@@ -1,0 +1,113 @@
+# Processor time of a front for one short POST, and for one chunk of a stream.
+#
+# Rule 1: a chunk costs less where several are there at once, so their pace is the same for all fronts and evenly
+#         spread; over A_SECOND in all one core has no room for the slowest front, and each stream gets fewer.
+
+import statistics
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from .bench import Bench, Window, in_turn
+from .figures import Row
+from .fronts import Front
+
+AT_ONCE = 16
+STREAMS, PACE = 300, 50.0
+A_SECOND = STREAMS * PACE
+
+
+def post(bench: Bench) -> Iterator[Row]:
+    with bench.fronts() as fronts:
+        windows: dict[str, list[Window]] = defaultdict(list)
+        lost = 0
+        for front in in_turn(fronts, bench.plan.rounds):
+            window, missing = posts(bench, front, AT_ONCE)
+            windows[front.name].append(window)
+            lost += missing
+        yield Row(
+            key="post",
+            label=f"short POST, {AT_ONCE} at once",
+            unit="µs CPU",
+            values=per_unit(windows),
+            compared="times",
+            must=6,
+            goal=3,
+            lost=lost,
+            busy=busy(windows),
+        )
+
+
+def chunk(bench: Bench) -> Iterator[Row]:
+    with bench.fronts() as fronts:
+        yield streamed(bench, fronts, "chunk", STREAMS, must=1.3, goal=1.1)
+
+
+def chunks(bench: Bench) -> Iterator[Row]:
+    """The scale."""
+    for number in bench.plan.streams:
+        with bench.fronts() as fronts:
+            yield streamed(bench, fronts, "chunks", number, size=number)
+
+
+def posts(bench: Bench, front: Front, at_once: int) -> tuple[Window, int]:
+    """Callers that ask again at once; how many answers were lost."""
+    load = bench.load
+    load.ask("open_calls", address=front.address, at_once=at_once)
+    load.ask("start_calls")
+    window = bench.watch(front, partial(load.ask, "count_calls"))
+    lost: int = load.ask("stop_calls")
+    load.ask("close_calls")
+    return window, lost
+
+
+def streamed(
+    bench: Bench,
+    fronts: Sequence[Front],
+    key: str,
+    number: int,
+    *,
+    must: float | None = None,
+    goal: float | None = None,
+    size: int | None = None,
+) -> Row:
+    pace = min(PACE, A_SECOND / number)
+    windows: dict[str, list[Window]] = defaultdict(list)
+    lost = 0
+    for front in in_turn(fronts, bench.plan.rounds):
+        lost += bench.load.ask("open_streams", address=front.address, number=number)
+        bench.upstream.ask("pace", a_second=pace)
+        windows[front.name].append(bench.watch(front, partial(bench.load.ask, "count_streams")))
+        lost += end_streams(bench)
+    return Row(
+        key=key,
+        label=f"chunk of {number:,} streams × {pace:g}/s",
+        unit="µs CPU",
+        values=per_unit(windows),
+        compared="times",
+        must=must,
+        goal=goal,
+        lost=lost,
+        size=size,
+        busy=busy(windows),
+    )
+
+
+def end_streams(bench: Bench) -> int:
+    """How many events and proper ends were lost."""
+    sent = bench.upstream.ask("end_streams")
+    received, cut = bench.load.ask("close_streams")
+    return abs(sent - received) + int(cut)
+
+
+def per_unit(windows: dict[str, list[Window]]) -> dict[str, list[float]]:
+    return {name: [window.us_per_unit for window in found] for name, found in windows.items()}
+
+
+def busy(windows: dict[str, list[Window]]) -> dict[str, float]:
+    """By front its own share, and that of the load while it was that front's turn."""
+    shares: dict[str, float] = {}
+    for name, found in windows.items():
+        shares[name] = statistics.median(window.front_busy for window in found)
+        shares[f"load of {name}"] = statistics.median(window.load_busy for window in found)
+    return shares

@@ -1,0 +1,56 @@
+# The bytes that go through the fronts.
+#
+# Rule 1: MARK is in each event once and nowhere else, so that events are counted however their bytes were cut.
+# Rule 2: the upstream knows what to do by the query: ?short, ?stream, ?up, ?down=BYTES, ?paced=KEY.
+
+import json
+
+MARK = b"~"
+EVENT_BYTES = 100
+POST_BYTES = 1024
+PATH = "/up/v1/messages"
+STREAM_END = b"0\r\n\r\n"
+
+
+def padded(shape: str, size: int) -> bytes:
+    """`shape` with its one %s replaced by as many letters as make it `size` bytes long."""
+    return (shape % ("x" * (size - len(shape) + 2))).encode()
+
+
+_ASKED = padded('{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"%s"}]}', POST_BYTES)
+ANSWER = padded('{"type":"message","model":"m","content":[{"type":"text","text":"%s"}]}', POST_BYTES)
+EVENT = padded('event: content_block_delta\ndata: {"delta":{"text":"~%s"}}\n\n', EVENT_BYTES)
+CHUNK = b"%x\r\n%b\r\n" % (len(EVENT), EVENT)
+
+SHORT = (
+    b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nRequest-Id: req_0123456789\r\n"
+    b"Content-Length: %d\r\n\r\n%b" % (len(ANSWER), ANSWER)
+)
+STREAM_BEGIN = (
+    b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nCache-Control: no-cache\r\n"
+    b"Transfer-Encoding: chunked\r\n\r\n" + CHUNK
+)
+
+
+def head(method: str, target: str, length: int) -> bytes:
+    """Of a request as a coding agent sends it."""
+    fields = {
+        "Host": "bench.example",
+        "User-Agent": "bench/1.0",
+        "Accept": "application/json",
+        "Authorization": "Bearer sk-0123456789abcdef",
+        "Anthropic-Version": "2023-06-01",
+        "Content-Type": "application/json",
+        **({"Content-Length": str(length)} if method != "GET" else {}),
+    }
+    lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+    return f"{method} {target} HTTP/1.1\r\n{lines}\r\n".encode()
+
+
+def post(target: str) -> bytes:
+    """A request of 1 KiB."""
+    return head("POST", target, len(_ASKED)) + _ASKED
+
+
+def json_line(value: object) -> bytes:
+    return json.dumps(value).encode() + b"\n"

@@ -1,0 +1,59 @@
+# What a process takes, as Linux sees it, and on which core it runs.
+
+import contextlib
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def cores() -> tuple[int, int]:
+    """The core of the front under test, and the core of everything else; the same where there is one only."""
+    allowed = sorted(os.sched_getaffinity(0))
+    return allowed[0], allowed[1 if len(allowed) > 1 else 0]
+
+
+@contextlib.contextmanager
+def on_core(core: int) -> Iterator[None]:
+    """What is started inside stays on `core`."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {core})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def run_ns(schedstat: str) -> int:
+    """Processor time of one thread, from its /proc/PID/task/TID/schedstat."""
+    return int(schedstat.split()[0])
+
+
+class Processor:
+    """Of one process, all its threads. In ns: the ticks of /proc/PID/stat are 10 ms."""
+
+    def __init__(self, pid: int) -> None:
+        self._proc = Path(f"/proc/{pid}")
+
+    def used_ns(self) -> int:
+        total = 0
+        for task in (self._proc / "task").iterdir():
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # ended meanwhile
+                total += run_ns((task / "schedstat").read_text())
+        return total
+
+    def resident(self) -> int:
+        """Bytes of memory now."""
+        return self._kibibytes("VmRSS") * 1024
+
+    def peak(self) -> int:
+        """The most since `forget_peak`."""
+        return self._kibibytes("VmHWM") * 1024
+
+    def forget_peak(self) -> None:
+        (self._proc / "clear_refs").write_text("5")
+
+    def _kibibytes(self, key: str) -> int:
+        found = re.search(rf"^{key}:\s+(\d+)", (self._proc / "status").read_text(), re.MULTILINE)
+        assert found is not None, key
+        return int(found[1])
