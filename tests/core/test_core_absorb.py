@@ -2,6 +2,8 @@
 
 from desk import Desk
 
+from proxy.core.model import Left
+
 
 def test_absorbed_request_goes_back_to_its_own_place_before_younger_prompts() -> None:
     desk = Desk()
@@ -140,3 +142,14 @@ def test_resting_request_meets_the_pause_that_has_begun_meanwhile() -> None:
     desk.pause(60.0)
     assert desk.at(0.5) == ["a queued"]
     assert desk.line == ["a"]
+
+
+def test_rest_counts_as_waiting() -> None:
+    desk = Desk(1)
+    desk.now = 5.0
+    desk.ask("a")
+    desk.now = 7.0
+    desk.requeue("a", rest_s=0.5)
+    desk.now = 7.25
+    desk.cancel("a")
+    assert desk.effects == [Left(desk.tickets["a"], 0.25)]

@@ -38,6 +38,12 @@ def test_end_of_the_window_lets_them_go() -> None:
     assert desk.at(10.0) == ["c granted", "d granted"]
 
 
+def test_before_the_end_of_the_window_the_timer_lets_nobody_go() -> None:
+    desk = few(1)
+    desk.crowd("b c d")
+    assert desk.at(9.9) == []
+
+
 def test_what_was_let_go_meanwhile_counts() -> None:
     desk = Desk(4)
     desk.crowd("a b c")

@@ -41,6 +41,13 @@ def test_what_others_used_is_forgotten_after_a_while(age_s: float, external: int
     assert gate(8).external(age_s) == external
 
 
+def test_how_fresh_it_is_counts_from_the_poll() -> None:
+    made = Gate()
+    made.start(1000.0, 1.0, None)
+    made.finish(GateReading(3, 1000.0, None))
+    assert (made.external(1015.0), made.external(1016.0)) == (3, None)
+
+
 def test_poll_without_information_says_nothing_about_others() -> None:
     made = gate(6, 6)
     made.start(2.0, 1.0, None)

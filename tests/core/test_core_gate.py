@@ -60,6 +60,13 @@ def test_no_information_grants_as_without_a_gate_one_per_poll(error: str) -> Non
     assert desk.polled(None, error) == ["d granted"]
 
 
+def test_no_information_lets_go_whatever_the_poll_before_has_counted() -> None:
+    desk = full()
+    assert desk.polled(1) == []
+    desk.at(1.0)
+    assert desk.polled(None, "timed out")[0] == "b granted"
+
+
 def test_one_poll_grants_at_most_one_and_is_followed_at_once_while_room_remains() -> None:
     desk = gated(3)
     desk.crowd("a b c d e f g")
@@ -95,6 +102,15 @@ def test_while_a_poll_runs_nobody_is_granted_by_the_fast_path() -> None:
     desk.cancel("b")
     assert desk.ask("c") == ["c queued"]
     assert desk.polled(0) == ["c granted"]
+
+
+def test_newcomer_during_a_poll_whose_waiter_left_waits_for_its_end() -> None:
+    desk = gated(3)
+    desk.crowd("a b c d")
+    assert desk.limit(5)[-1] == "poll for d"
+    desk.cancel("d")
+    assert desk.ask("e") == ["e queued"]
+    assert desk.polled(3) == ["e granted"]
 
 
 def test_slot_whose_rest_started_the_poll_counts_as_in_flight_until_it_ends() -> None:
@@ -342,6 +358,14 @@ def test_good_number_after_a_failure_clears_the_reason() -> None:
     assert gate.reading == GateReading(3, 2.0, None)
 
 
+def test_provider_that_never_told_is_said_to_be_silent_as_of_the_latest_poll() -> None:
+    gate = Gate()
+    for at in (1.0, 2.0):
+        gate.start(at, 1.0, None)
+        gate.finish(GateReading(None, at, f"error of {at}"))
+    assert gate.reading == GateReading(None, 2.0, "error of 2.0")
+
+
 def test_repr_of_a_gate_says_what_it_saw() -> None:
     gate = Gate()
     assert repr(gate) == "<Gate idle nothing seen>"
@@ -408,3 +432,34 @@ def test_old_number_does_not_count_a_request_because_it_is_answered() -> None:
     desk.now = 6.1
     assert desk.polled(3) == []
     assert desk.deadline == 5.0 + 1.0 + ON_ITS_WAY_S
+
+
+def test_answer_lifts_no_doubt_of_an_old_number() -> None:
+    desk = two_free(3, gate_age_s=1.0)
+    desk.now = 5.5
+    assert desk.polled(3) == []
+    assert desk.answer("e") == []
+
+
+def test_answer_asks_for_nothing_where_a_poll_left_no_doubt() -> None:
+    desk = gated(3)
+    desk.crowd("a b c d")
+    desk.now = 5.0
+    desk.release("a")
+    assert desk.polled(3) == []
+    assert desk.answer("b") == []
+
+
+def test_answer_before_the_first_poll_of_all_asks_for_nothing() -> None:
+    desk = gated(2)
+    desk.crowd("a b c")
+    assert desk.answer("a") == []
+
+
+def test_poll_without_information_leaves_the_next_to_the_interval_whatever_was_in_doubt() -> None:
+    desk = two_free(3)
+    desk.now = 5.1
+    assert desk.polled(3) == []
+    assert desk.at(5.0 + ON_ITS_WAY_S) == ["poll for f"]
+    desk.pause(60.0)
+    assert desk.polled(None, "timed out") == []

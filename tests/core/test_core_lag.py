@@ -109,6 +109,44 @@ def test_estimate_settles_at_a_high_quantile_of_what_the_provider_needs() -> Non
     assert 0.84 < sum(seen) / len(seen) < 0.93
 
 
+def test_request_that_ended_after_the_poll_began_is_none_of_its_business() -> None:
+    lag = Lag(1.0)
+    lag.ended(1.05)
+    lag.polled(0, 0, 1.0)
+    assert lag.estimate_s == 1.0
+
+
+def test_each_request_teaches_once() -> None:
+    lag = Lag(1.0)
+    lag.ended(0.0)
+    for at in (0.9, 0.95):
+        lag.polled(0, 0, at)
+    assert lag.estimate_s == pytest.approx(0.998)
+
+
+def test_what_a_poll_may_have_counted_or_not_is_not_known_to_be_counted() -> None:
+    lag = Lag(1.0)
+    lag.ended(0.0)
+    lag.polled(0, 1, 1.5)
+    lag.polled(0, 0, 1.6)
+    assert not lag.learned
+
+
+def test_what_was_last_counted_well_within_the_estimate_raises_nothing() -> None:
+    lag = Lag(1.0)
+    polls_of(lag, ended=[0.0], at=[0.9, 1.05], needs_s=0.95)
+    assert lag.estimate_s == pytest.approx(0.998)
+
+
+def test_it_is_looked_when_the_first_may_be_forgotten() -> None:
+    lag = Lag(0.25)
+    lag.raise_()
+    assert lag.next_look_at(0.0) is None
+    lag.ended(0.0)
+    lag.ended(0.3)
+    assert lag.next_look_at(0.3) == 0.5
+
+
 # --- in the queue ---
 
 
@@ -191,6 +229,89 @@ def test_refused_request_leaves_nothing_that_is_counted() -> None:
     assert desk.scheduler.snapshot(2.0).lag_s is None
 
 
+def test_request_that_never_left_is_not_counted_either() -> None:
+    desk = gated(1, learns=False)
+    desk.crowd("a b")
+    desk.release("a", reached=False)
+    desk.polled(1)
+    desk.at(1.0)
+    desk.polled(1)
+    desk.at(2.0)
+    desk.polled(0)
+    assert desk.scheduler.snapshot(2.0).lag_s is None
+
+
+def polled_early() -> Desk:
+    """`a` ended at 10 s and rests for 1 s, `c` is held; since 10.3 s, when `b` left unsent, a poll runs for `d`."""
+    desk = gated(3, cooldown_s=1.0)
+    desk.crowd("a b c d e")
+    desk.now = 10.0
+    desk.release("a")
+    desk.now = 10.3
+    assert desk.release("b", reached=False) == ["b released", "poll for d"]
+    return desk
+
+
+def test_request_is_forgotten_that_a_poll_leaves_out_beside_what_is_held() -> None:
+    assert polled_early().polled(1) == ["cooldown 0.8 by learned", "d granted"]
+
+
+def test_poll_that_may_not_have_seen_a_request_says_nothing_of_one_that_ended() -> None:
+    desk = polled_early()
+    assert desk.polled(None, "timed out") == ["d granted"]
+    desk.now = 10.35
+    desk.release("c", reached=False)
+    assert desk.polled(1) == ["e granted"], "a, or d"
+
+
+def test_what_others_use_all_the_time_is_not_taken_for_what_has_ended() -> None:
+    desk = gated(2)
+    desk.crowd("a b c")
+    desk.now = 20.0
+    assert desk.limit(3)[-1] == "poll for c"
+    for at in (21.0, 22.0, 23.0):
+        desk.polled(4)
+        assert desk.at(at) == ["poll for c"]
+    desk.polled(4)
+    desk.now = 23.1
+    desk.release("a")
+    told = []
+    for at in (23.5, 24.5, 25.5, 26.5, 27.5):
+        desk.at(at)
+        told += desk.polled(3)
+    assert told == ["cooldown 0.4025 by learned"]
+
+
+def test_small_moves_after_a_told_one_are_not_told() -> None:
+    desk = gated(1)
+    desk.crowd("a b c")
+    desk.release("a")
+    desk.at(0.36)
+    desk.polled(1)
+    desk.at(1.36)
+    assert desk.polled(0) == ["cooldown 0.4025 by learned", "b granted"]
+    desk.now = 10.0
+    desk.release("b")
+    assert desk.at(10.41) == ["poll for c"]
+    assert desk.polled(0) == ["c granted"]
+    assert desk.scheduler.cooldown_s == pytest.approx(0.4025 * 0.998)
+
+
+def test_what_is_learned_begins_anew_within_its_bounds() -> None:
+    desk = gated(1, cooldown_s=0.0)
+    assert desk.scheduler.cooldown_s == LAG_MIN_S
+    desk.crowd("a b")
+    desk.release("a")
+    desk.at(0.06)
+    desk.polled(1)
+    desk.at(1.06)
+    desk.polled(0)
+    assert desk.scheduler.cooldown_s > LAG_MIN_S
+    desk.scheduler.set_cooldown(0.5, "file", learns=True)
+    now = desk.scheduler.snapshot(2.0)
+    assert (now.cooldown_s, now.lag_s) == (0.5, None)
+
+
 # --- a refusal right after a slot was used again ---
 
 
@@ -262,3 +383,35 @@ def test_cooldown_that_cannot_be_longer_leaves_the_refusal_to_the_limit() -> Non
     desk.at(4.8)
     desk.refuse("c", "concurrency", 1.0)
     assert desk.scheduler.limit == 1
+
+
+def test_fixed_cooldown_learns_nothing_from_a_refusal() -> None:
+    desk = recycled(learns=False)
+    desk.refuse("c", "concurrency", 1.0)
+    assert desk.scheduler.snapshot(0.5).lag_s is None
+
+
+def test_refusal_within_two_seconds_of_the_reuse_is_the_cooldowns() -> None:
+    desk = Desk(2, cooldown_s=0.5, learns_cooldown=True)
+    desk.crowd("a b c")
+    desk.now = 99.5
+    desk.release("a")
+    desk.at(100.0)
+    desk.now = 101.9
+    assert "cooldown 1 by learned" in desk.refuse("c", "concurrency", 1.0)
+
+
+def test_slot_whose_request_never_left_was_not_used_again() -> None:
+    desk = Desk(2, cooldown_s=0.5, learns_cooldown=True)
+    desk.crowd("a b c")
+    desk.release("a", reached=False)
+    desk.refuse("c", "concurrency", 1.0)
+    assert (desk.scheduler.limit, desk.scheduler.cooldown_s) == (1, 0.5)
+
+
+def test_without_a_limit_too_a_slot_may_have_been_used_again_too_soon() -> None:
+    desk = Desk(None, cooldown_s=0.5, learns_limit=True, learns_cooldown=True)
+    desk.crowd("a b")
+    desk.release("a")
+    desk.ask("c")
+    assert "cooldown 1 by learned" in desk.refuse("c", "concurrency", 1.0)

@@ -296,3 +296,42 @@ def test_repr_of_a_limit_says_what_it_was() -> None:
     assert repr(limit) == "<Limit 3 reduced from 4>"
     limit.set(None, learns=False)
     assert repr(limit) == "<Limit ∞>"
+
+
+@pytest.mark.parametrize(
+    ("before", "limit"),
+    [
+        ("ask a, answer a, release a, ask b, answer b", 1),
+        ("ask a, answer a, answer a", 1),
+        ("ask a, release a, answer a, ask b, answer b", 1),
+        ("ask a, ask b, answer a, refuse a, answer b", 1),
+        ("ask a, answer a, release a, ask b, ask c, answer b, answer c, release b", 2),
+    ],
+)
+def test_limit_is_learned_no_lower_than_what_was_served_at_one_time(before: str, limit: int) -> None:
+    desk = Desk(limit=None, learns_limit=True)
+    for step in before.split(", "):
+        what, name = step.split()
+        getattr(desk, what)(name)
+    desk.ask("z")
+    assert f"limit {limit} by learned" in desk.refuse("z", "concurrency", 1.0)
+
+
+def test_limit_that_is_learned_anew_forgets_what_was_served() -> None:
+    desk = Desk(limit=None, learns_limit=True)
+    desk.crowd("a b c")
+    for name in "abc":
+        desk.answer(name)
+        desk.release(name)
+    desk.scheduler.set_limit(None, "file", 0.0, learns=True)
+    desk.crowd("d e")
+    assert "limit 1 by learned" in desk.refuse("e", "concurrency", 1.0)
+
+
+def test_rest_of_a_burst_teaches_nothing_about_a_limit_set_by_hand_meanwhile() -> None:
+    desk = Desk(limit=None, learns_limit=True)
+    desk.crowd("a b c d")
+    assert "limit 3 by learned" in desk.refuse("d", "concurrency", 1.0)
+    desk.limit(8)
+    desk.refuse("c", "concurrency", 1.0)
+    assert desk.scheduler.limit == 8

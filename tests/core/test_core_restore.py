@@ -151,3 +151,24 @@ def test_refusal_right_after_a_step_is_the_steps_and_not_the_cooldowns() -> None
     desk.ask("e")
     assert "reduced to 3 from 4" in desk.refuse("e", "concurrency")
     assert desk.scheduler.cooldown_s == 0.5
+
+
+def test_reload_that_says_the_same_leaves_the_time_as_it_is() -> None:
+    desk = reduced(restore_after_s=4 * HALF_HOUR)
+    desk.now = 100.0
+    desk.policy(auto_restore_s=HALF_HOUR)
+    assert desk.deadline == 4 * HALF_HOUR
+
+
+def test_step_of_another_configuration_doubles_nothing() -> None:
+    desk = reduced()
+    desk.at(HALF_HOUR)
+    desk.policy(auto_restore_s=60.0)
+    refused(desk, "a")
+    assert desk.scheduler.snapshot(desk.now).restore_after_s == 60.0
+
+
+def test_time_of_an_earlier_process_means_nothing_where_nobody_asks_for_it() -> None:
+    desk = Desk(3, auto_reduced_from=4, restore_after_s=4 * HALF_HOUR)
+    desk.at(7.0)
+    assert (desk.deadline, desk.scheduler.snapshot(7.0).restore_after_s) == (None, None)

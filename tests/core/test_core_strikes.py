@@ -45,6 +45,13 @@ def test_day_ends_at_midnight_utc() -> None:
     assert (strikes.today(43_300.0), strikes.until_at) == (1, 43_300.0 + 86_400)
 
 
+def test_strikes_of_one_day_add_up_whenever_they_come() -> None:
+    strikes = Strikes()
+    strikes.add(100.0, NOON_MS)
+    strikes.add(3700.0, NOON_MS + 3_600_000)
+    assert strikes.today(3700.0) == 2
+
+
 def test_machine_that_slept_over_midnight_begins_anew() -> None:
     strikes = Strikes()
     strikes.add(100.0, NOON_MS)
@@ -56,6 +63,14 @@ def test_strikes_of_an_earlier_process_go_on() -> None:
     strikes = Strikes(4, 60.0)
     strikes.add(10.0, NOON_MS)
     assert strikes.today(10.0) == 5
+
+
+def test_day_of_a_strike_ends_by_the_walls_clock() -> None:
+    desk = Desk(4)
+    desk.now = 100.0
+    desk.ask("a")
+    desk.refuse("a", "concurrency", at=NOON_MS)
+    assert desk.scheduler.snapshot(desk.now).strikes_until_at == 100.0 + 43_200
 
 
 def test_burst_of_refusals_is_as_many_strikes_and_the_pause_only_grows() -> None:
