@@ -63,6 +63,22 @@ def test_as_many_as_the_limit_hold_nobody_back() -> None:
     assert [desk.ask(name)[0] for name in "bcd"] == ["b granted", "c granted", "d granted"]
 
 
+def test_as_many_as_the_limit_are_no_news_later_either() -> None:
+    desk = few(4)
+    assert desk.scheduler.snapshot(0.0).few_left_until_at is None
+    desk.crowd("b c d e f")
+    desk.release("a")
+    assert desk.release("b") == ["b released", "f granted"]
+
+
+def test_late_answer_of_a_slot_that_was_given_back_says_nothing() -> None:
+    desk = Desk(4)
+    desk.crowd("a b")
+    desk.release("a")
+    desk.left("a", 1, 10.0)
+    assert desk.ask("c") == ["c granted"]
+
+
 def test_window_that_is_too_far_away_is_not_waited_for() -> None:
     desk = Desk(4, cap=5.0)
     desk.ask("a")

@@ -2,6 +2,8 @@
 
 from desk import Desk
 
+from proxy.core.model import RateLimit
+
 HALF_HOUR = 1800.0
 
 
@@ -172,3 +174,16 @@ def test_time_of_an_earlier_process_means_nothing_where_nobody_asks_for_it() -> 
     desk = Desk(3, auto_reduced_from=4, restore_after_s=4 * HALF_HOUR)
     desk.at(7.0)
     assert (desk.deadline, desk.scheduler.snapshot(7.0).restore_after_s) == (None, None)
+
+
+def test_strikes_put_off_a_step_only_when_it_is_due() -> None:
+    desk = reduced(strikes=2)
+    assert desk.at(100.0) == []
+    assert desk.deadline == HALF_HOUR
+
+
+def test_step_of_an_earlier_process_is_no_rate_limit() -> None:
+    refusals = tuple(RateLimit(at, 429, "concurrency", None, 4) for at in (1, 2))
+    step = RateLimit(3, 0, "restored", None, 3)
+    desk = Desk(3, auto_reduced_from=5, evidence=(*refusals, step))
+    assert desk.scheduler.last_rate_limit == refusals[1]

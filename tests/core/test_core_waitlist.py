@@ -97,6 +97,17 @@ def test_counts_and_lookups_know_only_live_waiters() -> None:
     assert set(waiting.workspaces()) == {"y"}
 
 
+def test_who_rests_is_counted_and_found_too() -> None:
+    one, two = ticket(1, "x"), ticket(2, "x")
+    waiting = filled([two])
+    waiting.rest(one, 5.0)
+    assert (waiting.count("x"), waiting.count("y"), waiting.get(1)) == (2, 0, one)
+    assert one in waiting
+    assert waiting.woken(4.9) is None
+    assert waiting.remove(two)
+    assert waiting.woken(5.0) is one
+
+
 def test_star_for_a_workspace_that_nobody_waits_in_is_harmless() -> None:
     stars = {"x"}
     waiting = filled([ticket(1, "y")], stars)

@@ -106,6 +106,8 @@ SHAPES = {
     "openrouter whole": (JSON, b"\n\n  " + dumped(error={"code": 429, "message": "Rate limited"}), "rate"),
     "openrouter choice": (JSON, dumped(choices=[{"error": {"code": 429, "message": "Rate limited"}}]), "rate"),
     "gemini array": ("application/json; charset=UTF-8", GEMINI + GEMINI_ERROR, "overload"),
+    "gemini with brackets in a text": (JSON, b'[{"text":"{[ \\\\"},\n' + GEMINI_ERROR, "overload"),
+    "gemini with closing brackets in a text": (JSON, b'[{"text":"}] \\\\"},\n' + GEMINI_ERROR, "overload"),
     "gemini only an error": (JSON, b"[" + GEMINI_ERROR, "overload"),
     "gemini sse": (SSE, b'data: {"error":{"code":503,"status":"UNAVAILABLE"}}\r\n\r\n', "overload"),
     "gemini interactions": (SSE, event(event_type="error", error={"code": "too_many_requests"}), "rate"),
@@ -127,6 +129,7 @@ SHAPES = {
     "json printed on few lines, called nothing": ("", b'{"a": {},\n "error": {"code": 429}}\n', "rate"),
     "lines called json": (JSON, b'{"message":"a"}\r\n\r\n{"error":"too many concurrent requests"}\r\n', "concurrency"),
     "line called json": (JSON, b'{"error":"too many concurrent requests"}\n\n', "concurrency"),
+    "json on many lines": (JSON, json.dumps({"error": {"code": 429, "message": "x"}}, indent=2).encode(), "rate"),
     "problem json": ("application/problem+json", dumped(error={"code": 429}), "rate"),
     "frame without an end": (SSE, DELTA + ANTHROPIC.rstrip(), "rate"),
     "field that nobody knows": (SSE, b"x-id: 1\n" + ANTHROPIC, "rate"),
@@ -251,6 +254,74 @@ def test_usual_frames_are_not_even_cut_out():
     assert frames(pieces(text, 5)) == []
 
 
+@pytest.mark.parametrize(
+    "field",
+    [
+        b'"error":null',
+        b'"error" : null',
+        b'"error":false',
+        b'"error": ""',
+        b'"base_resp":{"status_code":0}',
+        b'"base_resp" : { "status_code" : 0, "status_msg": ""}',
+        b'"text":"an event: error"',
+    ],
+)
+def test_fields_that_say_nothing_are_not_even_cut_out(field):
+    assert frames([b"data: {" + field + b"}\n\n"]) == []
+
+
+def test_the_word_alone_ends_no_reading():
+    assert frames([event(content="an error"), ANTHROPIC]) == [ANTHROPIC.rstrip()]
+
+
+@pytest.mark.parametrize("line_end", [b"\n", b"\r\n", b"\r"])
+def test_two_errors_in_one_piece_are_two(line_end):
+    body = (ANTHROPIC + OVERLOADED).replace(b"\n", line_end)
+    assert len(frames([body])) == 2
+
+
+@pytest.mark.parametrize("line_end", [b"\n", b"\r\n", b"\r"])
+def test_line_is_found_with_its_end(line_end):
+    lines = framing_of(NDJSON, "")
+    assert list(lines.feed(b'{"error":"x"}' + line_end)) == [b'{"error":"x"}']
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        NDJSON,
+        "application/ndjson",
+        "application/jsonl",
+        "application/x-jsonlines",
+        "application/stream+json",
+        "text/json",
+        "Application/JSON ; charset=utf-8",
+        "application/vnd.api+json",
+    ],
+)
+def test_every_name_of_json_is_known(kind):
+    body = b'{"a":1}\n{"error":"too many concurrent requests"}\n'
+    assert verdict([body], kind) == ("concurrency", None)
+
+
+def test_array_of_something_else_is_read_no_further():
+    assert framing_of(JSON, "").feed(b'["one", "two"') is None
+    array = framing_of(JSON, "")
+    assert list(array.feed(b'[{"error":1},"x",')) == [b'{"error":1}']
+    assert array.feed(b'{"error":2}]') is None
+
+
+@pytest.mark.parametrize("broken", [b"\0" * 16, struct.pack(">II4x", 15, 0) + b"x" * 9, struct.pack(">II8x", 16, 9)])
+def test_message_that_is_too_short_for_itself_ends_the_reading(broken):
+    assert framing_of(AWS, "").feed(broken) is None
+    assert list(framing_of(AWS, "").feed(THROTTLED + broken)) == [THROTTLED]
+
+
+def test_message_without_a_payload_is_one():
+    bare = aws(b"", exception_type="throttlingException")
+    assert frames([bare], AWS) == [bare]
+
+
 # --- any split ---
 
 TEXTS = st.sampled_from(
@@ -334,6 +405,11 @@ def test_frame_that_is_too_long_is_dropped_and_the_next_one_is_read(size, line_e
     assert frames([*pieces(long(3 * FRAME_MAX), size), DELTA, ANTHROPIC]) == [ANTHROPIC.rstrip()]
 
 
+def test_end_of_a_frame_that_is_too_long_is_no_frame():
+    body = b'data: {"x":"' + b"x" * 3 * FRAME_MAX + b'","error":{"code":429}}\n\n'
+    assert frames(pieces(body, 4096)) == []
+
+
 def test_element_that_is_too_long_is_dropped_and_the_next_one_is_read():
     body = b'[{"error":"' + b"x" * FRAME_MAX + b'"},' + GEMINI_ERROR
     assert [json.loads(frame) for frame in frames(pieces(body, 4096), JSON)] == json.loads(b"[" + GEMINI_ERROR)
@@ -343,6 +419,29 @@ def test_element_that_is_too_long_is_dropped_and_the_next_one_is_read():
 def test_message_that_is_too_long_is_dropped_and_the_next_one_is_read(size):
     body = aws(b"x" * FRAME_MAX, exception_type="throttlingException") + THROTTLED
     assert frames(pieces(body, size), AWS) == [THROTTLED]
+
+
+@pytest.mark.parametrize("over", [0, 1])
+def test_longest_element_and_message_are_read(over):
+    element = b'{"error":"' + b"x" * (FRAME_MAX + over - 12) + b'"}'
+    assert len(frames([b"[" + element + b"]"], JSON)) == 1 - over
+    bare = len(aws(b"", exception_type="throttlingException"))
+    message = aws(b"x" * (FRAME_MAX + over - bare), exception_type="throttlingException")
+    assert len(frames([message, THROTTLED], AWS)) == 2 - over
+
+
+def test_what_is_kept_of_an_element_stays_small():
+    array = framing_of(JSON, "")
+    array.feed(b'[{"error":"')
+    for _ in range(20):
+        array.feed(b"x" * 65_536)
+    assert len(array._inner._element) <= FRAME_MAX + 1
+
+
+def test_longest_document_is_read():
+    body = b'{"error":"' + b"x" * (DOCUMENT_MAX - 12) + b'"}'
+    assert frames(pieces(body, 4096), JSON) == [body]
+    assert frames(pieces(body.replace(b"x", b"xx", 1), 4096), JSON) == []
 
 
 def test_array_may_be_as_long_as_it_likes():

@@ -143,6 +143,17 @@ async def test_try_again_during_a_longer_pause_is_refused():
     desk.admission.close()
 
 
+async def test_try_again_during_a_pause_beyond_its_own_patience_is_refused_though_others_would_wait():
+    desk = Desk(policy=Policy(max_wait_s=60.0))
+    slot = await desk.slot()
+    desk.admission.rate_limited(slot, status=429, kind="rate", retry_after_ms=30_000)
+    with pytest.raises(OwnAnswer) as refused:
+        async with asyncio.timeout(5):
+            await again_for(desk, slot, patience_s=1.0)
+    assert refused.value.code == "paused"
+    desk.admission.close()
+
+
 async def test_try_again_after_a_reclaim_is_refused_and_does_not_hang():
     desk = Desk()
     slot = await desk.slot()
@@ -176,8 +187,11 @@ async def test_try_again_that_a_pause_holds_needs_no_rest():
     desk = Desk()
     slot = await desk.slot()
     desk.admission.rate_limited(slot, status=429, kind="rate", retry_after_ms=10)
+    task = asyncio.create_task(again_for(desk, slot, tries=9))
+    await asyncio.sleep(0)
+    assert desk.scheduler.waiting.next_wake_at is None
     async with asyncio.timeout(30):
-        desk.admission.release(await again_for(desk, slot, tries=9))
+        desk.admission.release(await task)
     desk.admission.close()
 
 
@@ -250,6 +264,37 @@ async def test_end_of_a_pause_lets_the_first_go():
     async with asyncio.timeout(5):
         await waiting
     assert desk.clock.now() - now >= 0.029
+    desk.admission.close()
+
+
+async def test_what_is_not_due_yet_is_left_alone_by_the_timer():
+    desk = Desk()
+    slot, (waiting,) = await desk.held_and_waiting(1)
+    desk.admission.apply(desk.scheduler.pause(desk.clock.now() + 0.01, desk.clock.now()))
+    async with asyncio.timeout(5):
+        while desk.scheduler.paused_until_at is not None:
+            await asyncio.sleep(0.005)
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    desk.admission.release(slot)
+    desk.admission.release(await waiting)
+    desk.admission.close()
+
+
+async def test_few_requests_left_hold_the_queue_for_their_window():
+    desk = Desk(4)
+    slot = await desk.slot()
+    before = desk.clock.now()
+    desk.admission.few_left(slot, 1, 30.0)
+    second, waiting = await desk.slot(), desk.ask()
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    until_at = desk.scheduler.snapshot(before).few_left_until_at
+    assert until_at is not None
+    assert 30.0 <= until_at - before < 60.0
+    desk.admission.release(slot)
+    desk.admission.release(second)
+    desk.admission.release(await waiting)
     desk.admission.close()
 
 

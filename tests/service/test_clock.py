@@ -29,3 +29,10 @@ def test_clock_that_was_set_moves_every_moment(wall: list[int], moved_ms: int) -
     clock = Clock(lambda: 50.0)
     wall[0] += moved_ms
     assert clock.to_wall_ms(60.0) == 1_764_000_010_000 + moved_ms
+
+
+@pytest.mark.parametrize("moved_ms", [-20, 20])
+def test_clock_that_is_set_by_a_little_moves_none(wall: list[int], moved_ms: int) -> None:
+    clock = Clock(lambda: 50.0)
+    wall[0] += moved_ms
+    assert clock.to_wall_ms(60.0) == 1_764_000_010_000
