@@ -353,6 +353,22 @@ def test_next_refusal_is_the_limits() -> None:
     assert (desk.scheduler.limit, desk.scheduler.auto_reduced_from) == (1, 2)
 
 
+@pytest.mark.parametrize(("at", "limit"), [(600.4, 1), (601.0, 2)])
+def test_reuse_explains_the_next_refusal_after_ten_minutes_again(at: float, limit: int) -> None:
+    desk = recycled()
+    desk.refuse("c", "concurrency", 1.0)
+    desk.release("b")
+    desk.release("c")
+    desk.at(5.0)
+    desk.now = at - 1.0
+    desk.crowd("d e")
+    desk.release("d")
+    desk.ask("f")
+    assert desk.at(at) == ["f granted"]
+    desk.refuse("f", "concurrency", 1.0)
+    assert desk.scheduler.limit == limit
+
+
 @pytest.mark.parametrize(("kind", "learns"), [("rate", True), ("concurrency", False)])
 def test_other_refusals_and_fixed_cooldowns_lower_the_limit_at_once(kind: str, learns: bool) -> None:
     desk = recycled(learns=learns)

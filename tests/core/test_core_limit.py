@@ -322,6 +322,7 @@ def test_limit_that_is_learned_anew_forgets_what_was_served() -> None:
     desk.crowd("a b c")
     for name in "abc":
         desk.answer(name)
+    for name in "abc":
         desk.release(name)
     desk.scheduler.set_limit(None, "file", 0.0, learns=True)
     desk.crowd("d e")

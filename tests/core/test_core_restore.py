@@ -4,7 +4,7 @@ from desk import Desk
 
 from proxy.core.model import RateLimit
 
-HALF_HOUR = 1800.0
+HALF_HOUR, DAY_S = 1800.0, 86_400.0
 
 
 def reduced(by: int = 1, limit: int = 4, **start: object) -> Desk:
@@ -144,13 +144,20 @@ def test_no_step_is_tried_once_half_of_the_strikes_of_the_day_are_used() -> None
     assert desk.at(3 * HALF_HOUR) == ["limit 4 by auto_restore"]
 
 
+def test_step_is_tried_while_fewer_than_half_of_the_strikes_are_used() -> None:
+    desk = reduced(strikes=10, strikes_today=3, strikes_until_at=DAY_S)
+    assert desk.scheduler.snapshot(0.0).strikes == 4
+    assert desk.at(HALF_HOUR) == ["limit 4 by auto_restore"]
+
+
 def test_refusal_right_after_a_step_is_the_steps_and_not_the_cooldowns() -> None:
     desk = reduced(learns_cooldown=True, cooldown_s=0.5)
-    desk.crowd("a b c d")
+    desk.crowd("a b c")
     desk.at(HALF_HOUR - 0.5)
     desk.release("a")
     desk.at(HALF_HOUR)
-    desk.ask("e")
+    desk.crowd("d e")
+    assert desk.scheduler.in_flight == desk.scheduler.limit == 4
     assert "reduced to 3 from 4" in desk.refuse("e", "concurrency")
     assert desk.scheduler.cooldown_s == 0.5
 

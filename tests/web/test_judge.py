@@ -82,6 +82,21 @@ async def test_uncounted_answer_is_not_judged(start):
     assert (rig.scheduler.limit, rig.scheduler.last_rate_limit) == (3, None)
 
 
+@pytest.mark.parametrize(
+    ("status", "heard"),
+    [("403 Forbidden", [False]), ("404 Not Found", [False]), ("302 Found", [True]), (TOO_MANY, [])],
+)
+async def test_answer_that_is_no_refusal_lets_the_others_follow_and_an_error_shows_no_more(start, status, heard):
+    rig = await start({"limit": 3})
+    _, link = await asked(rig)
+    said = []
+    answered = rig.admission.answered
+    rig.admission.answered = lambda *args, **kwargs: (said.append(kwargs["success"]), answered(*args, **kwargs))
+    await link.send(answer(b"{}", status=status))
+    await rig.record()
+    assert said == heard
+
+
 async def test_error_whose_body_hangs_is_judged_by_its_head(start, monkeypatch):
     monkeypatch.setattr(judge, "HANGING_S", 0.02)
     rig = await start({"limit": 3})
@@ -166,6 +181,16 @@ async def test_refusal_behind_an_interim_answer_is_not_absorbed(start):
     await link.send(REFUSAL)
     assert await client.exactly(len(REFUSAL)) == REFUSAL
     assert rig.upstream.was_left_alone()
+
+
+async def test_absorbed_refusal_rests_for_as_long_as_the_provider_stated(start):
+    rig = await start({"absorb": 1, "pause": {"max": "60s"}})
+    client, link = await asked(rig)
+    await link.send(answer(LIMITED, "Retry-After: 30", status=TOO_MANY))
+    await becomes(lambda: len(rig.scheduler.waiting) == 1)
+    assert 25 < rig.scheduler.waiting.next_wake_at - rig.runtime.clock.now() < 40
+    client.close()
+    await rig.record()
 
 
 async def test_absorbed_refusal_is_never_seen_and_the_body_is_sent_again(start):

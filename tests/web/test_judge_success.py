@@ -20,6 +20,7 @@ DELTA = b'event: content_block_delta\ndata: {"delta":{"text":"error, or a rate l
 RATE = b'event: error\ndata: {"type":"error","error":{"type":"rate_limit_error","message":"Try again in 60 s"}}\n\n'
 OVERLOAD = b'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n'
 QUOTA = b'data: {"error":{"code":"insufficient_quota","message":"You exceeded your current quota"}}\n\n'
+NO_LIMIT = b'data: {"error":{"message":"no limit"}}\n\n'
 LIMIT = {"limit": 3, "pause": {"default": "40s"}}
 
 
@@ -90,6 +91,53 @@ async def test_answer_in_odd_pieces_begins_once(start, parts):
     heard = begins(rig)
     await passes(client, link, *parts)
     await becomes(lambda: heard == [True])
+
+
+async def test_answer_has_begun_with_its_second_piece_at_the_latest(start):
+    rig, client, link = await streaming(start)
+    heard = begins(rig)
+    await passes(client, link, chunk(b"data: 1"))
+    assert heard == []
+    await passes(client, link, chunk(b"2"))
+    assert heard == [True]
+    await passes(client, link, LAST_CHUNK)
+
+
+async def test_answer_has_begun_with_an_error_that_is_no_refusal(start):
+    rig, client, link = await streaming(start)
+    heard = begins(rig)
+    await passes(client, link, chunk(NO_LIMIT))
+    assert heard == [True]
+    await passes(client, link, LAST_CHUNK)
+
+
+@pytest.mark.parametrize(("looked_at", "kind"), [(2, "rate"), (1, None)])
+async def test_only_so_many_errors_that_are_no_refusals_are_looked_at(start, monkeypatch, looked_at, kind):
+    monkeypatch.setattr(success, "LOOKED_AT_MAX", looked_at * success._LEAST_COST)
+    rig, client, link = await streaming(start)
+    heard = begins(rig)
+    await passes(client, link, chunk(NO_LIMIT), chunk(RATE), LAST_CHUNK)
+    await rig.record()
+    assert heard == [True]
+    assert seen(rig) == (None if kind is None else (200, kind))
+
+
+async def test_long_error_counts_for_its_length(start, monkeypatch):
+    monkeypatch.setattr(success, "LOOKED_AT_MAX", 3 * success._LEAST_COST)
+    rig, client, link = await streaming(start)
+    long = b'data: {"error":{"message":"' + b"x" * 4 * success._LEAST_COST + b'"}}\n\n'
+    await passes(client, link, chunk(long), chunk(RATE), LAST_CHUNK)
+    await rig.record()
+    assert seen(rig) is None
+
+
+async def test_answer_that_was_watched_is_known_to_be_whole(start):
+    rig, client, link = await streaming(start)
+    (slot,) = rig.scheduler.slots()
+    relay = rig.admission._holders[slot.id].relay
+    await passes(client, link, chunk(DELTA), LAST_CHUNK)
+    await rig.record()
+    assert relay.whole
 
 
 async def test_answer_that_cannot_be_watched_has_begun_with_its_head(start):
