@@ -235,6 +235,7 @@ HARMLESS = {
     "bedrock's text": (AWS, AWS_TEXT + aws(b":exception-type\x07\x00\x13throttlingException", event_type="chunk")),
     "plain text": ("text/plain", b'error\n{"error":{"type":"rate_limit_error"}}\n'),
     "plain text with a frame in it": ("text/plain", b"You get:\n\n" + ANTHROPIC),
+    "text without a type": ("", b"You get:\n\n" + ANTHROPIC),
     "web page": ("text/html", b'<p>{"error":{"type":"rate_limit_error"}}'),
     "image": ("image/png", ANTHROPIC),
     "done": (SSE, b"data: [DONE]\n\n"),
@@ -268,6 +269,16 @@ def test_usual_frames_are_not_even_cut_out():
 )
 def test_fields_that_say_nothing_are_not_even_cut_out(field):
     assert frames([b"data: {" + field + b"}\n\n"]) == []
+
+
+@pytest.mark.parametrize("start", [b": ping\n\n", b"id: 1\n", b"retry: 5\n\n", b"data: {}\n\n", b"event: ping\n\n"])
+def test_stream_is_known_by_any_field_that_it_begins_with(start):
+    assert verdict([start + ANTHROPIC], "") == ("rate", None)
+
+
+def test_error_before_a_broken_coding_counts():
+    packed = gzip.compress(ANTHROPIC)
+    assert verdict([packed + b"garbage"], SSE, "gzip") == ("rate", None)
 
 
 def test_the_word_alone_ends_no_reading():
