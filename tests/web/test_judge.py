@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import zlib
+from email.utils import formatdate
 
 import pytest
 from rawsides.message import CHUNKED, LAST_CHUNK, answer, begun, chunk, get, post
@@ -42,6 +43,16 @@ async def test_429_reaches_the_client_unchanged_and_pauses(start, refusal):
     assert 55 < left_s <= 60
     await client.send(get("/up/next"))  # the connections are as good as before
     assert (await link.head()).startswith(b"GET /next ")
+
+
+async def test_wait_that_is_stated_as_a_date_counts_from_now(start):
+    rig = await start({"limit": 3})
+    client, link = await asked(rig)
+    until = formatdate(rig.runtime.clock.wall_ms() / 1000 + 60, usegmt=True)
+    refusal = answer(LIMITED, f"Retry-After: {until}", status=TOO_MANY)
+    await link.send(refusal)
+    assert await client.exactly(len(refusal)) == refusal
+    assert 50 < rig.scheduler.paused_until_at - rig.runtime.clock.now() <= 60
 
 
 async def test_kind_is_read_from_a_body_in_pieces_and_compressed(start):
