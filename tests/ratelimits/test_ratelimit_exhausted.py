@@ -4,7 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from proxy.ratelimits import requests_left
+from proxy.ratelimits import buckets, grammar, requests_left
+from proxy.ratelimits.buckets import Bucket
 
 NOW = datetime(2026, 10, 8, 12, tzinfo=UTC).timestamp()
 
@@ -93,3 +94,60 @@ def test_of_several_buckets_of_requests_the_last_to_recover_counts():
 )
 def test_a_bucket_with_few_requests_says_how_many_and_until_when(headers, left):
     assert requests_left(list(headers.items()), now=NOW) == left
+
+
+@pytest.mark.parametrize(
+    ("headers", "told"),
+    [
+        ({"x-usage-ratelimit-session": "rem=0&rst=2026-10-08T12%3A00%3A30Z"}, [("usage-ratelimit-session", 0, 30_000)]),
+        ({"x-usage-ratelimit-session": "rem=35.3&rst=7"}, [("usage-ratelimit-session", 35, 7000)]),
+        ({"x-usage-ratelimit-session": "ent=9"}, []),
+        ({"cookie": "rem=0&rst=7"}, []),
+        ({"anthropic-ratelimit-unified-5h-status": "rejected"}, [("unified-5h", 0, None)]),
+        (
+            {
+                "anthropic-ratelimit-unified-status": "allowed_warning",
+                "anthropic-ratelimit-unified-5h-status": "rejected",
+            },
+            [],
+        ),
+        (
+            {
+                "anthropic-ratelimit-unified-status": "Allowed",
+                "anthropic-ratelimit-requests-remaining": "0",
+                "anthropic-ratelimit-requests-reset": "2026-10-08T12:00:30Z",
+            },
+            [("requests", 0, 30_000)],
+        ),
+        (
+            {"anthropic-ratelimit-unified-status": "rejected", "anthropic-ratelimit-unified-5h-status": "rejected"},
+            [("unified", 0, None), ("unified-5h", 0, None)],
+        ),
+        ({"anthropic-ratelimit-unified-overage-status": "rejected"}, []),
+        ({"anthropic-priority-requests-remaining": "3"}, [("requests", 3, None)]),
+        ({"x-concurrency-limit": "4", "x-concurrency-limit-active": "4"}, [("concurrency-limit", 0, None)]),
+        ({"x-concurrency-limit": "4", "x-concurrency-limit-active": "5"}, [("concurrency-limit", 0, None)]),
+        ({"x-concurrency-limit": "4", "x-concurrency-limit-active": "3"}, []),
+        ({"x-concurrency-limit": "4"}, []),
+        ({"x-concurrency-limit-active": "4"}, []),
+        (
+            {"x-codex-primary-used-percent": "100", "x-codex-primary-reset-at": "1791460818"},
+            [("codex-primary", 0, 18_000)],
+        ),
+        ({"x-codex-primary-used-percent": "99", "x-codex-primary-reset-after-seconds": "7"}, []),
+        ({"ratelimit": '"a";r=5;t=7', "ratelimit-policy": '"a";q=9;w=86400'}, [("a requests day", 5, 7000)]),
+        ({"ratelimit": '"a";r=5;t=7', "ratelimit-policy": '"a";q=9;w=3600;qu="tokens"'}, [("a tokens", 5, 7000)]),
+        ({"ratelimit": '"a";r=0;t=7, "b'}, []),  # does not parse
+        ({"ratelimit": "limit=9, remaining=2, reset=7"}, [("requests", 2, 7000)]),
+        ({"ratelimit": "limit=9, reset=7"}, []),
+        ({"x-ratelimit-remaining-requests": "-1"}, []),
+    ],
+)
+def test_buckets_are_told_as_the_server_calls_them(headers, told):
+    values = {name: [value] for name, value in headers.items()}
+    assert buckets.told(values, grammar.clock(NOW, "")) == [Bucket(*each) for each in told]
+
+
+def test_lines_of_a_list_are_one_list():
+    values = {"ratelimit": ['"a";r=5;t=7', '"b";r=0;t=9']}
+    assert buckets.exhausted(values, grammar.clock(NOW, "")) == [Bucket("b requests", 0, 9000)]
