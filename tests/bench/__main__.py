@@ -2,15 +2,18 @@
 
 import json
 import sys
+import time
 
 from .bench import a_bench
 from .descriptors import raise_descriptor_limit
 from .figures import Row
 from .fronts import FRONTS, present
-from .machine import facts, is_quiet
+from .machine import facts
 from .options import ROWS, parser, plan
 from .plot import draw, title
-from .report import bottlenecks, document, lost, pace, table
+from .report import document, lost, pace, strangers, table
+
+STRANGERS = 0.1  # of a core, from where on figures suffer
 
 
 def say(words: str) -> None:
@@ -25,19 +28,16 @@ def main() -> int:
     raise_descriptor_limit()
     for front in set(FRONTS) - set(present()):
         say(f"{front.name} is not installed: its column stays empty")
-    if not is_quiet():
-        say("somebody else is at work on this machine: these figures are no figures to keep")
     about, rows = facts(), list[Row]()
     with a_bench(plan(options), say) as bench:
         for name in options.only:
-            say(f"{name}: {ROWS[name][1]}")
+            began = time.monotonic()
             rows += ROWS[name][0](bench)
+            say(f"{name}: {ROWS[name][1]} ({time.monotonic() - began:.0f} s)")
     print("\n".join(f"{name}: {fact}" for name, fact in about.items()), table(rows), sep="\n\n")
-    print("\nWho was busy, as a share of its core:", *pace(rows), sep="\n  ")
-    short = bottlenecks(rows)
-    print(
-        "\nThe load was the bottleneck of:" if short else "\nThe load was nowhere the bottleneck.", *short, sep="\n  "
-    )
+    print("\nWho was busy, as a share of a core:", *pace(rows), sep="\n  ")
+    if strangers(rows) > STRANGERS:
+        print(f"\nSomebody else had up to {strangers(rows):.0%} of a core: these figures are none to keep.")
     print(f"\nLost units: {lost(rows)}")
     if options.json is not None:
         options.json.write_text(json.dumps(document(about, rows), indent=1, ensure_ascii=False) + "\n")

@@ -5,6 +5,7 @@
 # Rule 2: what is measured is warm: connections are open, and the work has run for a while at full pace.
 
 import contextlib
+import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ from typing import Any
 
 from .child import Child
 from .fronts import FRONTS, Front, present
-from .processor import Processor, cores
+from .processor import Processor, cores, machine_ns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +25,7 @@ class Plan:
     seconds: float = 3.0
     warm_s: float = 1.0
     rounds: int = 5
+    scale_rounds: int = 3
     calls: int = 1000  # one at a time, a round
     idle_streams: int = 2000
     cooldown_s: float = 40.0
@@ -37,29 +39,36 @@ QUICK = Plan(
     seconds=1.0,
     warm_s=0.3,
     rounds=3,
+    scale_rounds=2,
     calls=300,
     idle_streams=500,
     cooldown_s=5.0,
     streams=(10, 1000),
     waiters=(100, 1000),
-    bodies=(1 << 10, 1 << 20, 1 << 26),
+    bodies=(1 << 10, 1 << 26),
     seeds=3,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Work that was watched for a while: units, processor time of the front, and the shares of a core in use by the
-    front and by everything else."""
+    """Work that was watched for a while: units, how long, processor time of the front, and the shares of a core in use
+    by the front, by the load and the upstream (the busier one, if they have a core each), and by strangers."""
 
     units: int
+    took_ns: int
     used_ns: int
     front_busy: float
     load_busy: float
+    strangers: float
 
     @property
     def us_per_unit(self) -> float:
         return self.used_ns / 1000 / max(self.units, 1)
+
+    @property
+    def a_second(self) -> float:
+        return self.units / self.took_ns * 1e9
 
 
 class Bench:
@@ -69,10 +78,10 @@ class Bench:
         self.plan = plan
         self.say = say
         self._directory = directory
-        self.front_core, self.load_core = cores()
-        self.upstream = Child("upstream", self.load_core)
+        self.front_core, self.load_core, self.upstream_core = cores()
+        self.upstream = Child("upstream", self.upstream_core)
         self.load = Child("load", self.load_core)
-        self._others = (Processor(self.upstream.pid), Processor(self.load.pid))
+        self._processors = [Processor(self.load.pid), Processor(self.upstream.pid), Processor(os.getpid())]
         self._started = 0
         self.upstream_port: int = self.upstream.ask("port")
 
@@ -99,18 +108,22 @@ class Bench:
     def watch(self, front: Front, count: Callable[[], int]) -> Window:
         """Looks on for the plan's time, after its warm-up, while units are being done."""
         time.sleep(self.plan.warm_s)
-        units, used, others, began = count(), front.processor.used_ns(), self._others_ns(), time.monotonic_ns()
+        before = self._look(front, count)
         time.sleep(self.plan.seconds)
-        units, used = count() - units, front.processor.used_ns() - used
-        others, took = self._others_ns() - others, time.monotonic_ns() - began
-        return Window(units, used, used / took, others / took)
+        after = self._look(front, count)
+        units, took, machine, used, load, upstream, own = (new - old for old, new in zip(before, after, strict=True))
+        loading = load + upstream if self.load_core == self.upstream_core else max(load, upstream)
+        strangers = max(0, machine - used - load - upstream - own)
+        return Window(units, took, used, used / took, loading / took, strangers / took)
 
     def close(self) -> None:
         self.load.close()
         self.upstream.close()
 
-    def _others_ns(self) -> int:
-        return sum(processor.used_ns() for processor in self._others)
+    def _look(self, front: Front, count: Callable[[], int]) -> tuple[int, ...]:
+        everybody = machine_ns(Path("/proc/stat").read_text())
+        ours = [processor.used_ns() for processor in (front.processor, *self._processors)]
+        return (count(), time.monotonic_ns(), everybody, *ours)
 
 
 def in_turn(fronts: Sequence[Front], rounds: int) -> Iterator[Front]:

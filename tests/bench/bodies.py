@@ -11,7 +11,6 @@ WAYS = {"down": "down", "up": "up, passed on (PUT)", "held": "up, read whole fir
 HELD_MOST = 1 << 24  # of what is read whole first: queue.body_limit is 64 MiB
 AT_LEAST = 1 << 24  # bytes in a round: small bodies are sent many times …
 TIMES_MOST = 500  # … but not for ever
-ROUNDS = 3
 
 
 def bodies(bench: Bench) -> Iterator[Row]:
@@ -32,7 +31,7 @@ def _sized(bench: Bench, fronts: list[Front], way: str, size: int) -> Iterator[R
         lost += bench.load.ask("transfer", address=front.address, way=way, size=1024, times=50)[1]
         resident[front.name] = front.processor.resident()
         front.processor.forget_peak()
-    for front in in_turn(fronts, ROUNDS):
+    for front in in_turn(fronts, bench.plan.scale_rounds):
         processor = front.processor
         before = processor.used_ns()
         seconds, missing = bench.load.ask("transfer", address=front.address, way=way, size=size, times=times)

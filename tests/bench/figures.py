@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+PACE_KEPT = 0.98  # of a pace: less is another work than the one that is told of
+
 Compared = Literal["times", "added", "itself"]
 
 
@@ -30,10 +32,26 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """Medians of all rounds: shares of a core in use by the front, by the load and by strangers. `kept` is the share of
+    the pace that the load was to keep, None where it went as fast as the front let it."""
+
+    front: float
+    load: float
+    strangers: float
+    kept: float | None = None
+
+    @property
+    def was_held_up(self) -> bool:
+        """By the load, which had more to do than the front; or by whatever kept it from its pace."""
+        return self.load > self.front if self.kept is None else self.kept < PACE_KEPT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """`values` are one a round, by front. What `must` and `goal` bound is `compared`: Slotgate's as a multiple of
     `base`'s ("times"), how far above it ("added"), or by itself. `lost` counts units that did not arrive whole.
-    `size` is a scale row's place on its axis; `busy` the shares of a core that were used, by whom."""
+    `size` is a scale row's place on its axis; `watched` how the work went, by front."""
 
     key: str
     label: str
@@ -46,7 +64,7 @@ class Row:
     at_least: bool = False
     lost: int | None = None
     size: int | None = None
-    busy: dict[str, float] = field(default_factory=dict)
+    watched: dict[str, Watched] = field(default_factory=dict)
 
     def comparison(self) -> Spread | None:
         """None where the base was not measured."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from .bench import Bench, Window, in_turn
-from .figures import Row
+from .figures import Row, Watched
 from .fronts import Front
 
 AT_ONCE = 16
@@ -34,7 +34,7 @@ def post(bench: Bench) -> Iterator[Row]:
             must=6,
             goal=3,
             lost=lost,
-            busy=busy(windows),
+            watched=watched(windows),
         )
 
 
@@ -74,7 +74,7 @@ def streamed(
     pace = min(PACE, A_SECOND / number)
     windows: dict[str, list[Window]] = defaultdict(list)
     lost = 0
-    for front in in_turn(fronts, bench.plan.rounds):
+    for front in in_turn(fronts, bench.plan.rounds if size is None else bench.plan.scale_rounds):
         lost += bench.load.ask("open_streams", address=front.address, number=number)
         bench.upstream.ask("pace", a_second=pace)
         windows[front.name].append(bench.watch(front, partial(bench.load.ask, "count_streams")))
@@ -89,7 +89,7 @@ def streamed(
         goal=goal,
         lost=lost,
         size=size,
-        busy=busy(windows),
+        watched=watched(windows, pace * number),
     )
 
 
@@ -104,10 +104,14 @@ def per_unit(windows: dict[str, list[Window]]) -> dict[str, list[float]]:
     return {name: [window.us_per_unit for window in found] for name, found in windows.items()}
 
 
-def busy(windows: dict[str, list[Window]]) -> dict[str, float]:
-    """By front its own share, and that of the load while it was that front's turn."""
-    shares: dict[str, float] = {}
-    for name, found in windows.items():
-        shares[name] = statistics.median(window.front_busy for window in found)
-        shares[f"load of {name}"] = statistics.median(window.load_busy for window in found)
-    return shares
+def watched(windows: dict[str, list[Window]], pace: float | None = None) -> dict[str, Watched]:
+    """`pace` is how many units a second there should have been."""
+    return {
+        name: Watched(
+            front=statistics.median(window.front_busy for window in found),
+            load=statistics.median(window.load_busy for window in found),
+            strangers=statistics.median(window.strangers for window in found),
+            kept=None if pace is None else statistics.median(window.a_second for window in found) / pace,
+        )
+        for name, found in windows.items()
+    }

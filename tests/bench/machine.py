@@ -11,23 +11,17 @@ from .child import TOP
 from .fronts import present, version_of
 from .processor import cores
 
-QUIET = 0.3  # runnable processes, averaged over the last minute: above that somebody else is at work
-
 
 def facts() -> dict[str, str]:
-    front, load = cores()
+    front, load, upstream = cores()
     return {
         "commit": _git("rev-parse", "--short", "HEAD") + (" and changes" if _git("status", "--porcelain") else ""),
-        "machine": f"{_model()}, {os.cpu_count()} cores (front on {front}, load and upstream on {load})",
+        "machine": f"{_model()}, {os.cpu_count()} cores (front on {front}, load on {load}, upstream on {upstream})",
         "system": f"{platform.system()} {platform.release()}",
         "python": f"{platform.python_implementation()} {platform.python_version()}, uvloop {version('uvloop')}",
         **{front.name: version_of(front) for front in present()},
         "load average": f"{os.getloadavg()[0]:.2f} at the beginning",
     }
-
-
-def is_quiet() -> bool:
-    return os.getloadavg()[0] <= QUIET
 
 
 def _model() -> str:

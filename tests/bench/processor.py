@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 
-def cores() -> tuple[int, int]:
-    """The core of the front under test, and the core of everything else; the same where there is one only."""
+def cores() -> tuple[int, int, int]:
+    """For the front under test, the load and the upstream; the same ones again where there are fewer."""
     allowed = sorted(os.sched_getaffinity(0))
-    return allowed[0], allowed[1 if len(allowed) > 1 else 0]
+    return allowed[0], allowed[min(1, len(allowed) - 1)], allowed[min(2, len(allowed) - 1)]
 
 
 @contextlib.contextmanager
@@ -27,6 +27,12 @@ def on_core(core: int) -> Iterator[None]:
 def run_ns(schedstat: str) -> int:
     """Processor time of one thread, from its /proc/PID/task/TID/schedstat."""
     return int(schedstat.split()[0])
+
+
+def machine_ns(stat: str) -> int:
+    """What all cores together have worked, and were kept from working by other machines, from /proc/stat."""
+    user, nice, system, _idle, _iowait, irq, softirq, steal = map(int, stat.split()[1:9])
+    return (user + nice + system + irq + softirq + steal) * 10**9 // os.sysconf("SC_CLK_TCK")
 
 
 class Processor:

@@ -11,7 +11,7 @@ from .child import TOP
 from .descriptors import connections
 from .figures import Row
 from .fronts import Haproxy, Slotgate
-from .hop import busy, per_unit, posts
+from .hop import per_unit, posts, watched
 from .processor import on_core
 
 SLOTS = 16
@@ -44,7 +44,7 @@ def waiters(bench: Bench) -> Iterator[Row]:
         with bench.fronts(WAITING, (Slotgate, Haproxy)) as fronts:
             windows: dict[str, list[Window]] = defaultdict(list)
             lost = 0
-            for front in in_turn(fronts, bench.plan.rounds):
+            for front in in_turn(fronts, bench.plan.scale_rounds):
                 window, missing = posts(bench, front, number + SLOTS)
                 windows[front.name].append(window)
                 lost += missing
@@ -56,5 +56,5 @@ def waiters(bench: Bench) -> Iterator[Row]:
             compared="times",
             lost=lost,
             size=number,
-            busy=busy(windows),
+            watched=watched(windows),
         )

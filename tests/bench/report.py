@@ -4,11 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from .figures import Row, Spread, spread
+from .figures import Row, Spread, Watched, spread
 
 COLUMNS = ("slotgate", "haproxy", "nginx", "beside")  # beside: direct, or the bare timer
 HEADINGS = ("", "", "Slotgate", "HAProxy", "nginx", "beside", "compared (of all rounds)", "must", "goal", "", "lost")
-BUSY = 0.9  # of a core: from there on it is what sets the pace
 
 
 def table(rows: Iterable[Row]) -> str:
@@ -25,27 +24,19 @@ def table(rows: Iterable[Row]) -> str:
 
 
 def pace(rows: Iterable[Row]) -> list[str]:
-    """Who set the pace: a load at the end of its core would hide what a front can do."""
-    said = []
-    for row in rows:
-        if row.busy:
-            shares = ", ".join(
-                f"{name} {row.busy[name]:.0%} (load {row.busy[f'load of {name}']:.0%})"
-                for name in COLUMNS
-                if name in row.busy
-            )
-            said.append(f"{row.label}: {shares}")
-    return said
-
-
-def bottlenecks(rows: Iterable[Row]) -> list[str]:
-    """Where the load was at its end, and the front was not."""
+    """Who was how busy, and where a front was held up: its figures are then those of a front with time to spare."""
     return [
-        f"{row.label}: {name}"
+        f"{row.label}, {name}: front {seen.front:.0%}, load {seen.load:.0%}, strangers {seen.strangers:.0%}"
+        + ("" if seen.kept is None else f", pace kept {seen.kept:.0%}")
+        + (" – HELD UP" if seen.was_held_up else "")
         for row in rows
-        for name in COLUMNS
-        if row.busy.get(f"load of {name}", 0) > BUSY > row.busy[name]
+        for name, seen in row.watched.items()
     ]
+
+
+def strangers(rows: Iterable[Row]) -> float:
+    """The most of a core that somebody else had."""
+    return max((seen.strangers for row in rows for seen in row.watched.values()), default=0.0)
 
 
 def lost(rows: Iterable[Row]) -> int:
@@ -59,8 +50,12 @@ def document(facts: Mapping[str, str], rows: Sequence[Row]) -> dict[str, Any]:
 
 def read(found: Mapping[str, Any]) -> list[Row]:
     """The rows of a `document`."""
-    derived = {"comparison", "verdict"}
-    return [Row(**{key: value for key, value in row.items() if key not in derived}) for row in found["rows"]]
+    rows = []
+    for row in found["rows"]:
+        fields = {key: value for key, value in row.items() if key not in ("comparison", "verdict")}
+        fields["watched"] = {name: Watched(**seen) for name, seen in fields["watched"].items()}
+        rows.append(Row(**fields))
+    return rows
 
 
 def _with_findings(row: Row) -> dict[str, Any]:

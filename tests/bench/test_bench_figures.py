@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -9,12 +10,12 @@ import pytest
 from .bench import QUICK, Plan, Window
 from .bodies import in_bytes
 from .bulk import _answer
-from .figures import Row, Spread, percentile, spread
+from .figures import Row, Spread, Watched, percentile, spread
 from .fronts import HAPROXY, NGINX
 from .messages import ANSWER, CHUNK, EVENT, MARK, SHORT, STREAM_BEGIN, STREAM_END, post
 from .options import ROWS, parser, plan
-from .processor import run_ns
-from .report import bottlenecks, document, lost, read, table
+from .processor import machine_ns, run_ns
+from .report import document, lost, pace, read, strangers, table
 
 
 def a_row(**changes: object) -> Row:
@@ -61,11 +62,18 @@ def test_some_bounds_are_to_be_exceeded(share: float, verdict: str) -> None:
 
 
 def test_processor_time_of_a_unit_is_in_microseconds() -> None:
-    assert Window(units=1000, used_ns=33_000_000, front_busy=0.5, load_busy=0.5).us_per_unit == 33.0
+    window = Window(units=1000, took_ns=2 * 10**9, used_ns=33_000_000, front_busy=0.5, load_busy=0.5, strangers=0.0)
+    assert window.us_per_unit == 33.0
+    assert window.a_second == 500.0
 
 
 def test_schedstat_begins_with_the_time_on_the_processor() -> None:
     assert run_ns("123456789 22 7\n") == 123456789
+
+
+def test_machine_has_worked_whatever_was_not_idle() -> None:
+    tick = 10**9 // os.sysconf("SC_CLK_TCK")
+    assert machine_ns("cpu  1 2 4 1000 2000 8 16 32 0 0\ncpu0 …") == 63 * tick
 
 
 @pytest.mark.parametrize(
@@ -82,9 +90,19 @@ def test_lost_units_are_added_up() -> None:
     assert lost([a_row(lost=2), a_row(), a_row(lost=1)]) == 3
 
 
-def test_load_is_a_bottleneck_only_where_the_front_had_time_left() -> None:
-    busy = {"slotgate": 1.0, "load of slotgate": 0.95, "haproxy": 0.6, "load of haproxy": 0.99}
-    assert bottlenecks([a_row(busy=busy)]) == ["POST: haproxy"]
+@pytest.mark.parametrize(
+    ("front", "load", "kept", "held_up"),
+    [(0.99, 0.9, None, False), (0.6, 0.99, None, True), (0.3, 0.4, 1.0, False), (0.3, 0.4, 0.9, True)],
+    ids=["front at its end", "load at its end", "paced", "paced and late"],
+)
+def test_who_was_held_up_is_said(front: float, load: float, kept: float | None, held_up: bool) -> None:
+    seen = Watched(front=front, load=load, strangers=0.0, kept=kept)
+    assert [line.endswith("HELD UP") for line in pace([a_row(watched={"haproxy": seen})])] == [held_up]
+
+
+def test_strangers_are_told_by_their_worst_moment() -> None:
+    seen = {str(share): Watched(front=0.1, load=0.1, strangers=share) for share in (0.2, 0.7, 0.3)}
+    assert strangers([a_row(), a_row(watched=seen)]) == 0.7
 
 
 def test_table_has_medians_the_comparison_and_the_verdict() -> None:
@@ -109,7 +127,10 @@ def test_table_has_medians_the_comparison_and_the_verdict() -> None:
 
 
 def test_figures_that_were_written_are_read_again() -> None:
-    rows = [a_row(must=6, goal=3, lost=0), a_row(size=10, busy={"slotgate": 0.5})]
+    rows = [
+        a_row(must=6, goal=3, lost=0),
+        a_row(size=10, watched={"nginx": Watched(front=0.1, load=0.2, strangers=0.3, kept=1.0)}),
+    ]
     assert read(json.loads(json.dumps(document({"commit": "abc"}, rows)))) == rows
 
 
