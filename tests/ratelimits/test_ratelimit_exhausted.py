@@ -151,3 +151,14 @@ def test_buckets_are_told_as_the_server_calls_them(headers, told):
 def test_lines_of_a_list_are_one_list():
     values = {"ratelimit": ['"a";r=5;t=7', '"b";r=0;t=9']}
     assert buckets.exhausted(values, grammar.clock(NOW, "")) == [Bucket("b requests", 0, 9000)]
+
+
+@pytest.mark.parametrize(("left", "ms"), [("1", 9000), ("0", 900_000)])
+def test_of_equal_buckets_with_something_left_the_first_to_be_full_counts(left, ms):
+    headers = [
+        ("x-ratelimit-remaining-requests-minute", left),
+        ("x-ratelimit-reset-requests-minute", "9"),
+        ("x-ratelimit-remaining-requests-day", left),
+        ("x-ratelimit-reset-requests-day", "900"),
+    ]
+    assert requests_left(headers, now=NOW) == (int(left), ms)

@@ -153,6 +153,18 @@ def test_lines_of_a_stream_end_in_any_of_three_ways(line_end, size):
     assert verdict(pieces(body, size)) == ("rate", None)
 
 
+@pytest.mark.parametrize("field", ["code", "status_code", "status"])
+def test_number_inside_stands_for_the_status(field):
+    assert verdict([event(error={field: 429, "message": "x"})]) == ("rate", None)
+
+
+def test_used_up_bucket_of_what_served_the_answer_says_nothing_of_the_error_in_it():
+    headers = [("x-ratelimit-remaining-requests-day", "0"), ("x-ratelimit-reset-requests-day", "9")]
+    error = dumped(error={"code": 429, "message": "x"})
+    kinds = [classify(status, headers, error, now=1_790_000_000.0).kind for status in (429, 200)]
+    assert kinds == ["quota", "rate"]
+
+
 def test_wait_comes_with_it():
     body = event(error={"code": 429, "metadata": {"retry_after_seconds": 7}})
     assert verdict([body]) == ("rate", 7000)

@@ -194,6 +194,15 @@ async def test_refusal_behind_an_interim_answer_is_not_absorbed(start):
     assert rig.upstream.was_left_alone()
 
 
+async def test_refusal_that_is_too_large_to_be_kept_is_the_clients(start):
+    rig = await absorbing(start)
+    client, link = await asked(rig)
+    large = answer(LIMITED + b" " * judge.COPY_MAX, "Retry-After: 0", status=TOO_MANY)
+    await link.send(large)
+    assert await client.exactly(len(large)) == large
+    assert rig.upstream.was_left_alone()
+
+
 async def test_absorbed_refusal_rests_for_as_long_as_the_provider_stated(start):
     rig = await start({"absorb": 1, "pause": {"max": "60s"}})
     client, link = await asked(rig)

@@ -93,6 +93,21 @@ async def test_answer_in_odd_pieces_begins_once(start, parts):
     await becomes(lambda: heard == [True])
 
 
+@pytest.mark.parametrize(("kind", "with_head"), [(SSE, []), (JSON, []), ("Content-Type: image/png", [True])])
+async def test_head_of_what_is_watched_says_nothing(start, kind, with_head):
+    rig = await start(LIMIT)
+    client, link = await rig.ask(post("/up/", BODY))
+    await link.until(BODY)
+    heard = begins(rig)
+    head = begun(CHUNKED, kind)
+    await link.send(head)
+    assert await client.exactly(len(head)) == head
+    assert heard == with_head
+    await passes(client, link, chunk(DELTA), LAST_CHUNK)
+    await rig.record()
+    assert heard == [True]
+
+
 async def test_answer_has_begun_with_its_second_piece_at_the_latest(start):
     rig, client, link = await streaming(start)
     heard = begins(rig)
