@@ -17,6 +17,8 @@ from .child import Child
 from .fronts import FRONTS, Front, present
 from .processor import Processor, cores, machine_ns
 
+PATIENCE_S = 60.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
@@ -115,6 +117,12 @@ class Bench:
         loading = load + upstream if self.load_core == self.upstream_core else max(load, upstream)
         strangers = max(0, machine - used - load - upstream - own)
         return Window(units, took, used, used / took, loading / took, strangers / took)
+
+    def wait(self, done: Callable[[], bool]) -> None:
+        """Until `done`, but not for ever: what does not come is lost."""
+        until = time.monotonic() + PATIENCE_S
+        while not done() and time.monotonic() < until:
+            time.sleep(0.05)
 
     def close(self) -> None:
         self.load.close()

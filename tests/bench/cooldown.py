@@ -3,7 +3,7 @@
 # Rule 1: the upstream is the judge of both: it takes the time from its answer to the next request, less the cooldown.
 #         Both are there at the same time, on the front's core, with the same ways to the upstream.
 # Rule 2: for each of PROVIDERS two callers, so that one always waits. They are many because a cooldown is long, and p99
-#         needs many.
+#         needs many; they begin one after the other, so that no two cooldowns end in the same moment.
 
 import time
 from collections import defaultdict
@@ -25,7 +25,7 @@ def cooldown(bench: Bench) -> Iterator[Row]:
     with bench.fronts({"names": names, "limit": 1}, (Slotgate,)) as (front,):
         targets = [f"/{name}/v1/messages?paced=slotgate-{name}" for name in names]
         bench.load.ask("open_calls", address=front.address, at_once=2 * PROVIDERS, targets=targets)
-        bench.load.ask("start_calls")
+        bench.load.ask("start_calls", apart_s=COOLDOWN_S / PROVIDERS)
         timer.ask("start", address=bench.direct, number=PROVIDERS, rest_s=COOLDOWN_S)
         time.sleep(2 * COOLDOWN_S)
         bench.upstream.ask("take_rests")

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+AT_ITS_END = 0.9  # of its core: a front that has so little time to spare is measured as it should be
 PACE_KEPT = 0.98  # of a pace: less is another work than the one that is told of
 
 Compared = Literal["times", "added", "itself"]
@@ -43,8 +44,8 @@ class Watched:
 
     @property
     def was_held_up(self) -> bool:
-        """By the load, which had more to do than the front; or by whatever kept it from its pace."""
-        return self.load > self.front if self.kept is None else self.kept < PACE_KEPT
+        """By the load, which had more to do than a front with time to spare; or by what kept it from its pace."""
+        return self.load > self.front < AT_ITS_END if self.kept is None else self.kept < PACE_KEPT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

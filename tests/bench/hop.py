@@ -55,6 +55,7 @@ def posts(bench: Bench, front: Front, at_once: int) -> tuple[Window, int]:
     load = bench.load
     load.ask("open_calls", address=front.address, at_once=at_once)
     load.ask("start_calls")
+    bench.wait(lambda: load.ask("count_calls") >= at_once)  # all of them are in the queue, if there is one
     window = bench.watch(front, partial(load.ask, "count_calls"))
     lost: int = load.ask("stop_calls")
     load.ask("close_calls")

@@ -65,10 +65,12 @@ class Calls:
             address, [lambda n=n: Caller(self, messages[n % len(messages)]) for n in range(at_once)]
         )
 
-    async def start(self) -> None:
+    async def start(self, apart_s: float = 0.0) -> None:
         self.running = True
         for caller in self._callers:
             caller.ask()
+            if apart_s:
+                await asyncio.sleep(apart_s)
 
     async def count(self) -> int:
         return self.good

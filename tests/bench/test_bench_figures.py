@@ -92,7 +92,7 @@ def test_lost_units_are_added_up() -> None:
 
 @pytest.mark.parametrize(
     ("front", "load", "kept", "held_up"),
-    [(0.99, 0.9, None, False), (0.6, 0.99, None, True), (0.3, 0.4, 1.0, False), (0.3, 0.4, 0.9, True)],
+    [(0.91, 0.99, None, False), (0.6, 0.99, None, True), (0.3, 0.4, 1.0, False), (0.3, 0.4, 0.9, True)],
     ids=["front at its end", "load at its end", "paced", "paced and late"],
 )
 def test_who_was_held_up_is_said(front: float, load: float, kept: float | None, held_up: bool) -> None:

@@ -39,7 +39,9 @@ async def commands() -> Mapping[str, Command]:
     running: list[Resting] = []
 
     async def start(address: list[Any], number: int, rest_s: float) -> None:
-        running.extend(await connected(address, [lambda n=n: Resting(f"timer-{n}", rest_s) for n in range(number)]))
+        for n in range(number):
+            running.extend(await connected(address, [lambda n=n: Resting(f"timer-{n}", rest_s)]))
+            await asyncio.sleep(rest_s / number)
 
     async def stop() -> None:
         for resting in running:
