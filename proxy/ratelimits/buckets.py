@@ -92,7 +92,7 @@ def _used_up(facts: Mapping[str, str]) -> bool:
 
 def _left(text: str) -> int | None:
     count = grammar.number(text)
-    return None if count is None or count < 0 else int(count)
+    return None if count is None else int(count)
 
 
 def _lists(values: Values, at: grammar.Clock) -> Iterator[Bucket]:

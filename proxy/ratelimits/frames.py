@@ -203,7 +203,6 @@ class Messages:
         while len(rest) >= prelude:
             length, headers = self._PRELUDE.unpack_from(rest)
             if length < prelude + headers + self._CHECKSUM:
-                rest.clear()
                 return found or None
             if length > FRAME_MAX:
                 self._dropping = max(length - len(rest), 0)

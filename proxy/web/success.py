@@ -94,7 +94,6 @@ class Success:
         for frame in found:
             self._budget -= max(len(frame), _LEAST_COST)
             if self._tell(frame):
-                self._begun = None
                 self._stop()
                 return True
             if self._budget <= 0:
