@@ -65,7 +65,7 @@ class Lag:
 
     def may_be_counted(self, now: float) -> int:
         """How many ended requests the provider may still count: twice as long as the estimate says, since being wrong
-        costs a refusal, and asking costs a poll. None where nothing has been learned."""
+        costs a refusal, and asking costs a poll. 0 where nothing has been learned."""
         count = 0
         if self.learned:
             for one in reversed(self._ended):
@@ -76,7 +76,7 @@ class Lag:
 
     def next_look_at(self, now: float) -> float | None:
         """When it may have forgotten the next of them, so that a poll is worth its while: as old as the estimate, or if
-        it is counted beyond that, half as old again."""
+        it is counted beyond that, at ever longer ages."""
         if not self.learned:
             return None
         return min((self._look_at(one, now) for one in self._ended), default=None)

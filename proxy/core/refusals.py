@@ -85,11 +85,10 @@ class Refusals:
         queue = self._queue
         recycled = queue.freed_at is not None and now - queue.freed_at <= RECYCLED_S
         full = not queue.limit.has_room(seen.in_flight)
-        if queue.recovery.on_trial(now):
-            return False  # the limit went up just now, and that explains it
-        if not (queue.cooldown.learns and seen.kind == Kind.CONCURRENCY and recycled and full):
+        explained = now < self._raised_until or queue.recovery.on_trial(now)  # by the limit, which went up just now
+        if explained or not (queue.cooldown.learns and seen.kind == Kind.CONCURRENCY and recycled and full):
             return False
-        if now < self._raised_until or (told := queue.cooldown.raise_()) is None:
+        if (told := queue.cooldown.raise_()) is None:
             return False
         self._raised_until = now + RAISED_S
         queue.limit.excuse(queue.slots.grants)

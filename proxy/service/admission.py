@@ -20,6 +20,14 @@ RETRY_AFTER_MAX_S = 59  # at 60 and more some agents give up at once (spec §11)
 _JITTER = 0.25  # of the estimate, upwards: refused clients must not come back as one wave
 BACKOFF_S, BACKOFF_MAX_S = 0.5, 8.0  # as the SDKs of OpenAI and Anthropic do
 
+
+def backoff_s(tries: int, stated_ms: int | None, longest_s: float, chance: random.Random) -> float:
+    """How long a refused request rests before its try after `tries`: what the provider stated, up to `longest_s`, and
+    twice as long each time."""
+    stated_s = min((stated_ms or 0) / 1000, longest_s)
+    return max(stated_s, min(BACKOFF_S * 2.0 ** (tries - 1), BACKOFF_MAX_S)) * (1 + _JITTER * chance.random())
+
+
 Observer = Callable[[str, Effect], None]
 
 
@@ -98,9 +106,7 @@ class Admission:
         self._holders.pop(slot.id, None)
         rest_s = 0.0
         if self.scheduler.paused_until_at is None:
-            backoff_s = min(BACKOFF_S * 2.0 ** (tries - 1), BACKOFF_MAX_S)
-            stated_s = min((stated_ms or 0) / 1000, self.scheduler.policy.pause.max_s)
-            rest_s = max(stated_s, backoff_s) * (1 + _JITTER * self._chance.random())
+            rest_s = backoff_s(tries, stated_ms, self.scheduler.policy.pause.max_s, self._chance)
         effects = self.scheduler.requeue(slot, self._clock.now(), rest_s=rest_s)
         return await self._outcome(slot.ticket, credentials, effects)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from proxy.core.model import Effect, RateLimited, Snapshot
+from proxy.core.model import Effect, Snapshot
 from proxy.service.clock import Clock
 from proxy.service.events import EventStream
 from proxy.service.log import Log
@@ -28,7 +28,7 @@ class RequestRecord:
     `why` what went wrong. `path` is as sent upstream, or else as asked for; never with the query. What could not be
     read as a request has neither method nor path. `ticket_id` is what its steps are told with, None before it may
     queue; `absorbed` how often it was put back into the queue. `refused` is the kind of the last limit that the
-    provider told it of, inside a 200 too; filled in by Telemetry, which heard it."""
+    provider told it of, inside a 200 too."""
 
     method: str | None = None
     path: str | None = None
@@ -67,7 +67,6 @@ class Telemetry:
         self._history = history
         self._metrics = Metrics(snapshots)
         self._polls_quiet_until: dict[str, float] = {}
-        self._refused: dict[int, str] = {}  # by ticket, until the request ends: few at any time
 
     def observe(self, provider_id: str, effect: Effect) -> None:
         """What a scheduler did."""
@@ -76,21 +75,16 @@ class Telemetry:
         if words.of_a_request:
             self._step(words, provider_id, partial(fields_of, effect, self._clock))
         else:
-            if isinstance(effect, RateLimited):
-                self._refused[effect.ticket.id] = str(effect.limit.kind)
             self._change(words, provider_id, fields_of(effect, self._clock))
 
     def request_ended(self, record: RequestRecord) -> None:
-        """The end of any request, counted or not; afterwards `record` is not changed any more."""
-        ticket_id = record.ticket_id
-        if ticket_id is not None and self._refused:
-            record.refused = self._refused.pop(ticket_id, None)
+        """The end of any request, counted or not; `record` is not changed any more."""
         self._metrics.request_ended(record.provider_id, record.outcome, record.code)
         if record.counted and record.provider_id is not None and record.first_byte_ms is not None:
             self._metrics.first_byte(record.provider_id, record.first_byte_ms / 1000)
         self.log.info(
             "request.ended",
-            id=None if ticket_id is None else str(ticket_id),
+            id=None if record.ticket_id is None else str(record.ticket_id),
             provider=record.provider_id,
             upstream=record.upstream,
             workspace=record.workspace,

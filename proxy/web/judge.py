@@ -28,13 +28,14 @@ ABSORBED = frozenset({Kind.CONCURRENCY, Kind.RATE, Kind.OVERLOAD})  # spec §7.5
 
 class Judge:
     """The sink of a counted request's exchange, in front of its relay. `absorb`: whether a refusal may be held back and
-    answered by another try; afterwards `absorbed` says whether it was, and `stated_ms` how long the provider asked to
-    wait."""
+    answered by another try; afterwards `absorbed` says whether it was, `refused` the kind of the refusal (None: there
+    was none), and `stated_ms` how long the provider asked to wait."""
 
     def __init__(
         self, relay: Relay, admission: Admission, slot: Slot, *, preset: str | None, absorb: bool, clock: Clock
     ) -> None:
         self.absorbed = False
+        self.refused: str | None = None
         self.stated_ms: int | None = None
         self._exchange: Exchange | None = None
         self._relay = relay
@@ -136,6 +137,7 @@ class Judge:
         verdict = classify(head.status, text_fields(head.fields), body, preset=self._preset, now=now)
         self.stated_ms = verdict.retry_after_ms
         if verdict.kind != Kind.NONE:
+            self.refused = str(verdict.kind)
             self._admission.rate_limited(
                 self._slot, status=head.status, kind=verdict.kind, retry_after_ms=verdict.retry_after_ms
             )
@@ -205,5 +207,4 @@ class Judge:
 
 def _codings(head: ResponseHead) -> str:
     """The Content-Encoding; several lines are one list (RFC 9110 5.3)."""
-    named = zip(head.names, head.fields, strict=True)
-    return b",".join(value for name, (_, value) in named if name == b"content-encoding").decode("latin-1")
+    return b",".join(head.all(b"content-encoding")).decode("latin-1")

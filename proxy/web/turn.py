@@ -151,6 +151,7 @@ class Turn:
                 keeps = judge.absorbed  # not before: a client that leaves in this moment needs no other try
             finally:
                 judge.close()
+                self._record.refused = judge.refused or self._record.refused
                 sent = passage.sent_at is not None
             return judge, passage
         finally:

@@ -53,7 +53,7 @@ class RequestHead:
 
     def all(self, name: bytes) -> list[bytes]:
         """Every value of a lower-case name, in order."""
-        return [value for found, (_, value) in zip(self.names, self.fields, strict=True) if found == name]
+        return _all(self.names, self.fields, name)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -70,6 +70,14 @@ class ResponseHead:
     def get(self, name: bytes) -> bytes | None:
         """The first value of a lower-case name."""
         return _first(self.names, self.fields, name)
+
+    def all(self, name: bytes) -> list[bytes]:
+        """Every value of a lower-case name, in order."""
+        return _all(self.names, self.fields, name)
+
+
+def _all(names: list[bytes], fields: list[Field], name: bytes) -> list[bytes]:
+    return [value for found, (_, value) in zip(names, fields, strict=True) if found == name]
 
 
 def _first(names: list[bytes], fields: list[Field], name: bytes) -> bytes | None:

@@ -5,7 +5,7 @@
 
 import statistics
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from .bench import Bench, Window, in_turn
@@ -19,12 +19,7 @@ A_SECOND = STREAMS * PACE
 
 def post(bench: Bench) -> Iterator[Row]:
     with bench.fronts() as fronts:
-        windows: dict[str, list[Window]] = defaultdict(list)
-        lost = 0
-        for front in in_turn(fronts, bench.plan.rounds):
-            window, missing = posts(bench, front, AT_ONCE)
-            windows[front.name].append(window)
-            lost += missing
+        windows, lost = measured(fronts, bench.plan.rounds, partial(posts, bench, at_once=AT_ONCE))
         yield Row(
             key="post",
             label=f"short POST, {AT_ONCE} at once",
@@ -50,6 +45,19 @@ def chunks(bench: Bench) -> Iterator[Row]:
             yield streamed(bench, fronts, "chunks", number, size=number)
 
 
+def measured(
+    fronts: Sequence[Front], rounds: int, measure: Callable[[Front], tuple[Window, int]]
+) -> tuple[dict[str, list[Window]], int]:
+    """Each front's windows, and how much was lost in all of them."""
+    windows: dict[str, list[Window]] = defaultdict(list)
+    lost = 0
+    for front in in_turn(fronts, rounds):
+        window, missing = measure(front)
+        windows[front.name].append(window)
+        lost += missing
+    return windows, lost
+
+
 def posts(bench: Bench, front: Front, at_once: int) -> tuple[Window, int]:
     """Callers that ask again at once; how many answers were lost."""
     load = bench.load
@@ -73,13 +81,14 @@ def streamed(
     size: int | None = None,
 ) -> Row:
     pace = min(PACE, A_SECOND / number)
-    windows: dict[str, list[Window]] = defaultdict(list)
-    lost = 0
-    for front in in_turn(fronts, bench.plan.rounds if size is None else bench.plan.scale_rounds):
-        lost += bench.load.ask("open_streams", address=front.address, number=number)
+
+    def stream(front: Front) -> tuple[Window, int]:
+        unopened: int = bench.load.ask("open_streams", address=front.address, number=number)
         bench.upstream.ask("pace", a_second=pace)
-        windows[front.name].append(bench.watch(front, partial(bench.load.ask, "count_streams")))
-        lost += end_streams(bench)
+        window = bench.watch(front, partial(bench.load.ask, "count_streams"))
+        return window, unopened + end_streams(bench)
+
+    windows, lost = measured(fronts, bench.plan.rounds if size is None else bench.plan.scale_rounds, stream)
     return Row(
         key=key,
         label=f"chunk of {number:,} streams × {pace:g}/s",

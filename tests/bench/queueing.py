@@ -3,15 +3,15 @@
 import json
 import subprocess
 import sys
-from collections import defaultdict
 from collections.abc import Iterator
+from functools import partial
 
-from .bench import Bench, Window, in_turn
+from .bench import Bench
 from .child import TOP
 from .descriptors import connections
 from .figures import Row
 from .fronts import Haproxy, Slotgate
-from .hop import per_unit, posts, watched
+from .hop import measured, per_unit, posts, watched
 from .processor import on_core
 
 SLOTS = 16
@@ -42,12 +42,7 @@ def waiters(bench: Bench) -> Iterator[Row]:
     room = connections() - SLOTS
     for number in sorted({min(number, room) for number in bench.plan.waiters}):
         with bench.fronts(WAITING, (Slotgate, Haproxy)) as fronts:
-            windows: dict[str, list[Window]] = defaultdict(list)
-            lost = 0
-            for front in in_turn(fronts, bench.plan.scale_rounds):
-                window, missing = posts(bench, front, number + SLOTS)
-                windows[front.name].append(window)
-                lost += missing
+            windows, lost = measured(fronts, bench.plan.scale_rounds, partial(posts, bench, at_once=number + SLOTS))
         yield Row(
             key="waiters",
             label=f"short POST, {number:,} waiting",

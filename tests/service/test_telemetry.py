@@ -267,6 +267,7 @@ def test_a_request_is_one_wide_line_and_a_few_numbers(world: World) -> None:
             counted=True,
             ticket_id=7,
             absorbed=1,
+            refused="concurrency",
         )
     )
     assert world.number('slotgate_requests_total{outcome="completed",provider="p"}') == 1
@@ -294,18 +295,6 @@ def test_a_request_is_one_wide_line_and_a_few_numbers(world: World) -> None:
             "absorbed": 1,
             "refused": "concurrency",
         }
-    ]
-
-
-def test_a_refusal_is_told_of_its_own_request_once(world: World) -> None:
-    world.telemetry.observe("p", RateLimited(TICKET, RateLimit(1, 429, Kind.RATE, None, 4)))
-    for ticket_id in (None, 6, 7, 7):
-        world.telemetry.request_ended(RequestRecord(ticket_id=ticket_id))
-    assert [(line["id"], line["refused"]) for line in world.lines()[1:]] == [
-        (None, None),
-        ("6", None),
-        ("7", "rate"),
-        ("7", None),
     ]
 
 

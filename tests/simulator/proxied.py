@@ -30,7 +30,7 @@ from proxy.core.model import (
 )
 from proxy.core.scheduler import Scheduler
 from proxy.ratelimits import classify, requests_left
-from proxy.service.admission import BACKOFF_MAX_S, BACKOFF_S, RETRY_AFTER_MAX_S
+from proxy.service.admission import RETRY_AFTER_MAX_S, backoff_s
 
 from .clock import Clock
 from .dialects import Headers
@@ -41,7 +41,6 @@ from .provider import Account, Reason
 from .unrest import Unrest
 from .work import Request
 
-JITTER = 0.25  # of that rest, upwards
 ABSORBED = frozenset({Kind.CONCURRENCY, Kind.RATE, Kind.OVERLOAD})  # spec §7.5
 
 
@@ -122,20 +121,19 @@ class Proxied:
             )
         absorbed = self._absorbed[slot.id] < self.scheduler.policy.absorb and not refused.in_stream
         if absorbed and verdict.kind in ABSORBED:
-            self._again(request, slot, stated_s=(verdict.retry_after_ms or 0) / 1000)
+            self._again(request, slot, verdict.retry_after_ms)
             return
         self._give_back(request, slot)
         self._fleet.failed(request, refused)
 
-    def _again(self, request: Request, slot: Slot, *, stated_s: float) -> None:
+    def _again(self, request: Request, slot: Slot, stated_ms: int | None) -> None:
         """Its client does not hear of the refusal."""
         self._absorbed[slot.id] += 1
         del self._slots[request.number]
         rest_s = 0.0
         if self.scheduler.paused_until_at is None:
-            backoff_s = min(BACKOFF_S * 2.0 ** (self._absorbed[slot.id] - 1), BACKOFF_MAX_S)
-            rest_s = max(min(stated_s, self.scheduler.policy.pause.max_s), backoff_s)
-            rest_s *= 1 + JITTER * self._chance.random()
+            longest_s = self.scheduler.policy.pause.max_s
+            rest_s = backoff_s(self._absorbed[slot.id], stated_ms, longest_s, self._chance)
         self.apply(self.scheduler.requeue(slot, self._clock.now, rest_s=rest_s))
 
     def ended(self, request: Request) -> None:

@@ -111,6 +111,19 @@ async def test_record_of_a_refusal_by_the_provider_names_its_kind(start):
     assert (second.status, second.outcome, second.refused) == (200, "completed", "concurrency")
 
 
+async def test_record_names_the_refusal_of_its_own_request_alone(start):
+    rig = await start({"limit": 3})
+    client, link = await rig.ask(post("/up/", b"{}"))
+    for number, status in enumerate((TOO_MANY, "200 OK"), 1):
+        await link.until(b"{}")
+        await link.send(answer(b'{"error":{"code":"insufficient_quota"}}' if number == 1 else b"ok", status=status))
+        await rig.record(number)
+        if number == 1:
+            await client.send(post("/up/", b"{}"))
+    first, second = await rig.record(1), await rig.record(2)
+    assert (first.refused, second.refused) == ("quota", None)
+
+
 async def test_error_of_ours_is_a_500_and_a_line_and_the_next_request_is_served(rig, monkeypatch):
     async def fail(self, share) -> None:
         raise RuntimeError("a fault")
