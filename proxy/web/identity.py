@@ -5,7 +5,7 @@
 # Rule 2: the first source that answers wins: our own header, the URL, configured headers, what tools send, the body.
 # Rule 3: a body is asked for, hashed and parsed only where the headers leave something open that it can say.
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, TypeVar
@@ -53,13 +53,13 @@ class Reader:
 
     def read(
         self,
-        headers: Sequence[tuple[bytes, bytes]],
+        headers: Mapping[bytes, bytes],
         body: Callable[[], bytes],
         route_workspace: str | None,
         now_ms: int,
     ) -> Identity:
-        """Never raises. `headers` are as they came; `body` gives the whole body without its framing and is called at
-        most once; `route_workspace` is the one that the URL names."""
+        """Never raises. `headers` has the first value of each name in lower case; `body` gives the whole body without
+        its framing and is called at most once; `route_workspace` is the one that the URL names."""
         found = self._find(headers)
         bad: list[str] = []
         codex = _codex(found, bad)
@@ -96,9 +96,9 @@ class Reader:
             bad=tuple(bad),
         )
 
-    def _find(self, headers: Sequence[tuple[bytes, bytes]]) -> _Found:
+    def _find(self, headers: Mapping[bytes, bytes]) -> _Found:
         asked = self._asked
-        return {key: value for name, value in reversed(headers) if (key := name.lower()) in asked}
+        return {name: value for name, value in headers.items() if name in asked}
 
     def _workspaces(self, found: _Found, codex: _Codex, route: str | None) -> Iterator[str | Unreadable | None]:
         yield from _ids(found, (names.OWN_WORKSPACE,), WORKSPACE_CHARACTERS)

@@ -85,7 +85,7 @@ class Turn:
 
     def _identify(self) -> Identity:
         identity = self._view.reader.read(
-            self._request.head.fields, self._payload, self._route.workspace, self._arrived_ms
+            self._request.head.values, self._payload, self._route.workspace, self._arrived_ms
         )
         self._record.workspace, self._record.conversation = identity.workspace, identity.conversation
         for fact in identity.bad:
@@ -103,8 +103,8 @@ class Turn:
         admission = self._admission
         credentials = {
             name.decode(): value.decode("latin-1")
-            for name, (_, value) in zip(self._request.head.names, self._request.head.fields, strict=True)
-            if name in CREDENTIALS
+            for name in CREDENTIALS
+            if (value := self._request.head.values.get(name)) is not None
         }
         absorbs, tries = admission.scheduler.policy.absorb, 0
         slot = await self._wait(admission.acquire(ticket, credentials))

@@ -38,7 +38,8 @@ def lowered(name: bytes) -> bytes:
 
 @dataclass(slots=True, kw_only=True)
 class RequestHead:
-    """`lines` as sent, `fields` what they say, `names` in lower case: all in the same order; `minor` of HTTP/1.x."""
+    """`lines` as sent, `fields` what they say, `names` in lower case: all in the same order. `values` has the first
+    value of each name in lower case. `minor` of HTTP/1.x."""
 
     method: bytes
     target: bytes
@@ -46,10 +47,11 @@ class RequestHead:
     lines: list[bytes]
     fields: list[Field]
     names: list[bytes]
+    values: dict[bytes, bytes]
 
     def get(self, name: bytes) -> bytes | None:
         """The first value of a lower-case name."""
-        return _first(self.names, self.fields, name)
+        return self.values.get(name)
 
     def all(self, name: bytes) -> list[bytes]:
         """Every value of a lower-case name, in order."""
@@ -66,10 +68,11 @@ class ResponseHead:
     lines: list[bytes]
     fields: list[Field]
     names: list[bytes]
+    values: dict[bytes, bytes]
 
     def get(self, name: bytes) -> bytes | None:
         """The first value of a lower-case name."""
-        return _first(self.names, self.fields, name)
+        return self.values.get(name)
 
     def all(self, name: bytes) -> list[bytes]:
         """Every value of a lower-case name, in order."""
@@ -80,8 +83,8 @@ def _all(names: list[bytes], fields: list[Field], name: bytes) -> list[bytes]:
     return [value for found, (_, value) in zip(names, fields, strict=True) if found == name]
 
 
-def _first(names: list[bytes], fields: list[Field], name: bytes) -> bytes | None:
-    return fields[names.index(name)][1] if name in names else None
+def _first(names: list[bytes], fields: list[Field]) -> dict[bytes, bytes]:
+    return {name: value for name, (_, value) in zip(reversed(names), reversed(fields), strict=True)}
 
 
 def parse_request(raw: bytes) -> RequestHead:
@@ -92,12 +95,18 @@ def parse_request(raw: bytes) -> RequestHead:
         raise BadMessage("the request line is not METHOD TARGET HTTP/1.1")
     method, target, minor = match.groups()
     head = RequestHead(
-        method=method, target=target, minor=1 if minor == b"1" else 0, lines=lines, fields=fields, names=names
+        method=method,
+        target=target,
+        minor=1 if minor == b"1" else 0,
+        lines=lines,
+        fields=fields,
+        names=names,
+        values=_first(names, fields),
     )
     hosts = names.count(b"host")  # RFC 9112 3.2: exactly one, and one that is a host
     if hosts > 1 or (hosts == 0 and head.minor == 1):
         raise BadMessage("a request has exactly one Host")
-    if hosts and _HOST.fullmatch(fields[names.index(b"host")][1]) is None:
+    if hosts and _HOST.fullmatch(head.values[b"host"]) is None:
         raise BadMessage("Host is not a name or an address, with or without a port")
     return head
 
@@ -116,6 +125,7 @@ def parse_response(raw: bytes) -> ResponseHead:
         lines=lines,
         fields=fields,
         names=names,
+        values=_first(names, fields),
     )
 
 

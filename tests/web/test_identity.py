@@ -1,7 +1,7 @@
 # Who is asking, by the headers that real tools send: which source wins, what a bad one does, when the body is read.
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pytest
 from hypothesis import given
@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from proxy.config import load
 from proxy.core.turns import TurnHints
 from proxy.web.identity import OWN_HEADERS, Identity, Reader
+from proxy.wire.head import parse_request
 
 NOW_MS = 1_764_412_200_000
 EARLIER_MS = NOW_MS - 60_000
@@ -31,11 +32,14 @@ def read(
     by: Reader | None = None,
 ) -> Identity:
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-    pairs = [
-        (name.encode(), value if isinstance(value, bytes) else value.encode())
-        for name, value in (headers or {}).items()
-    ]
-    return (by or PLAIN).read(pairs, lambda: raw, route_workspace, NOW_MS)
+    return (by or PLAIN).read(values(headers or {}), lambda: raw, route_workspace, NOW_MS)
+
+
+def values(headers: Mapping[str, str | bytes]) -> dict[bytes, bytes]:
+    """As a head has them."""
+    return {
+        name.lower().encode(): value if isinstance(value, bytes) else value.encode() for name, value in headers.items()
+    }
 
 
 def unread() -> bytes:
@@ -182,8 +186,8 @@ def test_blank_values_are_absent_not_bad() -> None:
 
 
 def test_the_first_of_repeated_headers_counts() -> None:
-    pairs = [(b"Session-Id", b"one"), (b"session-id", b"two")]
-    assert PLAIN.read(pairs, lambda: b"", None, NOW_MS).conversation == "one"
+    head = parse_request(b"GET / HTTP/1.1\r\nHost: x\r\nSession-Id: one\r\nsession-id: two\r\n\r\n")
+    assert PLAIN.read(head.values, lambda: b"", None, NOW_MS).conversation == "one"
 
 
 def test_ids_may_be_as_long_as_allowed_and_in_any_script() -> None:
@@ -227,7 +231,7 @@ def test_codex_without_workspaces_is_in_the_default_one(workspaces: object) -> N
 def test_codex_as_it_comes() -> None:
     metadata = codex(turn_id="t2", root_turn_id="t1", turn_started_at_unix_ms=EARLIER_MS, workspaces={"/src/app": {}})
     headers = {**metadata, "session-id": "root", "thread-id": "own", "x-codex-parent-thread-id": "root"}
-    identity = PLAIN.read([(n.encode(), str(v).encode()) for n, v in headers.items()], unread, None, NOW_MS)
+    identity = PLAIN.read(values(headers), unread, None, NOW_MS)
     assert identity == Identity(
         workspace="app",
         conversation="root",
@@ -272,8 +276,7 @@ DECIDED: list[dict[str, str | bytes]] = [
 
 @pytest.mark.parametrize("headers", DECIDED)
 def test_the_body_is_not_asked_for_when_the_headers_say_everything(headers: dict[str, str]) -> None:
-    pairs = [(name.encode(), value.encode()) for name, value in {**headers, "session-id": "s"}.items()]
-    assert PLAIN.read(pairs, unread, None, NOW_MS).conversation == "s"
+    assert PLAIN.read(values({**headers, "session-id": "s"}), unread, None, NOW_MS).conversation == "s"
 
 
 @pytest.mark.parametrize("headers", [{}, *DECIDED, {"session-id": "s"}, {"session-id": "s", "x-initiator": "user"}])
@@ -284,7 +287,7 @@ def test_the_body_is_asked_for_at_most_once(headers: dict[str, str]) -> None:
         calls.append(1)
         return b'{"prompt_cache_key": "k", "messages": [{"role": "user", "content": "x"}]}'
 
-    PLAIN.read([(name.encode(), value.encode()) for name, value in headers.items()], body, None, NOW_MS)
+    PLAIN.read(values(headers), body, None, NOW_MS)
     assert len(calls) <= 1
 
 
@@ -305,9 +308,9 @@ def test_a_huge_body_is_neither_read_nor_hashed() -> None:
 
 NAMES = st.sampled_from(
     [
-        b"X-Slotgate-Workspace",
-        b"X-Slotgate-Conversation",
-        b"X-Slotgate-Prompt-Started-At",
+        b"x-slotgate-workspace",
+        b"x-slotgate-conversation",
+        b"x-slotgate-prompt-started-at",
         b"x-codex-turn-metadata",
         b"x-claude-code-prompt-id",
         b"x-parent-session-id",
@@ -328,10 +331,8 @@ JSON = st.recursive(
 BYTES = st.binary(max_size=60) | JSON.map(lambda value: json.dumps(value).encode())
 
 
-@given(st.lists(st.tuples(NAMES, BYTES), max_size=6), BYTES)
-def test_whatever_the_bytes_reading_never_fails_and_gives_usable_facts(
-    headers: list[tuple[bytes, bytes]], raw: bytes
-) -> None:
+@given(st.dictionaries(NAMES, BYTES, max_size=6), BYTES)
+def test_whatever_the_bytes_reading_never_fails_and_gives_usable_facts(headers: dict[bytes, bytes], raw: bytes) -> None:
     body: Callable[[], bytes] = lambda: raw  # noqa: E731
     identity = PLAIN.read(headers, body, None, NOW_MS)
     for name in (identity.workspace, identity.conversation, identity.turn.prompt_id, identity.turn.parent):
