@@ -4,7 +4,7 @@
 # Rule 2: reading opens files and asks no clock; nothing here knows asyncio.
 
 from .address import Address, parse_address
-from .counting import counted
+from .counting import Counting
 from .disk import find_file
 from .loading import load
 from .settings import (
@@ -31,6 +31,7 @@ __all__ = [
     "Admin",
     "BaseUrl",
     "Counted",
+    "Counting",
     "Identity",
     "Log",
     "Pause",
@@ -42,7 +43,6 @@ __all__ = [
     "Tls",
     "Upstream",
     "Usage",
-    "counted",
     "diff",
     "effective",
     "find_file",

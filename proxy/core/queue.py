@@ -156,10 +156,10 @@ class Queue:
         self.waiting.add(ticket)
         self.out.append(Queued(ticket))
 
-    def let_pass(self, ticket: Ticket, now: float) -> None:
+    def let_pass(self, ticket: Ticket, now: float) -> Granted:
         """Grant a newcomer."""
         self.pause.passed()
-        self.out.append(Granted(ticket, self.slots.grant(ticket, now), 0.0))
+        return Granted(ticket, self.slots.grant(ticket, now), 0.0)
 
     def admit(self, ticket: Ticket, now: float) -> None:
         """Grant a waiter that was taken out."""

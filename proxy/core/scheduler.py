@@ -13,6 +13,7 @@ from proxy.core.model import (
     CooldownSet,
     Effect,
     GateReading,
+    Granted,
     Kind,
     Left,
     LimitSet,
@@ -72,11 +73,15 @@ class Scheduler:
 
     # --- asking, leaving, giving back ---------------------------------------------------------------------------
 
+    def grant_at_once(self, ticket: Ticket, now: float) -> Granted | None:
+        """The fast path of §6.2: grant `ticket` if it need not wait. None: nothing has changed."""
+        return self._queue.let_pass(ticket, now) if self._queue.open_to_newcomers(now) else None
+
     def request(self, ticket: Ticket, now: float) -> list[Effect]:
         """Grant `ticket` at once, let it wait, or refuse it."""
         queue = self._queue
-        if queue.open_to_newcomers(now):
-            queue.let_pass(ticket, now)
+        if (granted := self.grant_at_once(ticket, now)) is not None:
+            queue.out.append(granted)
         elif len(queue.waiting) >= queue.policy.max_waiting:
             queue.out.append(Refused(ticket, "queue_full"))
         else:

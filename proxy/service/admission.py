@@ -80,16 +80,19 @@ class Admission:
         if 0 < self.scheduler.policy.max_waiting <= len(self.scheduler.waiting):
             raise self.refusal("queue_full")
 
+    def at_once(self, ticket: Ticket) -> Slot | None:
+        """A slot for a newcomer that need not wait, as nearly all need not; None: `acquire` one."""
+        granted = self.scheduler.grant_at_once(ticket, self._clock.now())
+        if granted is None:
+            return None
+        self._observe(self.provider_id, granted)
+        self._arm()
+        return granted.slot
+
     async def acquire(self, ticket: Ticket, credentials: Mapping[str, str]) -> Slot:
         """Wait for a slot. OwnAnswer if there will be none; a cancelled caller leaves the queue and holds nothing.
         `credentials` are the header lines that a usage poll may use for as long as `ticket` waits."""
-        effects = self.scheduler.request(ticket, self._clock.now())
-        first = effects[0]
-        if isinstance(first, Granted) and first.ticket is ticket:  # at once: nothing to await
-            self._observe(self.provider_id, first)
-            self._arm()
-            return first.slot
-        return await self._outcome(ticket, credentials, effects)
+        return await self._outcome(ticket, credentials, self.scheduler.request(ticket, self._clock.now()))
 
     async def acquire_again(
         self, slot: Slot, credentials: Mapping[str, str], tries: int, stated_ms: int | None, patience_s: float

@@ -5,7 +5,7 @@
 
 import asyncio
 
-from proxy.config import Upstream, counted
+from proxy.config import Upstream
 from proxy.errors import OwnAnswer
 from proxy.service.runtime import Runtime
 from proxy.service.telemetry import RequestRecord
@@ -40,8 +40,7 @@ class Forwarder:
 
     async def serve(self, request: Request) -> None:
         """Take one request to its end."""
-        head = request.head
-        record = RequestRecord(method=_method(head), path=_asked(head.target), outcome="refused")
+        record = RequestRecord(method=_method(request.head), outcome="refused")
         try:
             await self._serve(request, record)
         except OwnAnswer as error:
@@ -60,6 +59,8 @@ class Forwarder:
             else:
                 request.refuse(OwnAnswer("internal", "an error inside the proxy; its log says more"))
         finally:
+            if record.upstream is None:
+                record.path = _asked(request.head.target)
             self._runtime.telemetry.request_ended(record)
 
     def refused(self, error: OwnAnswer, head: RequestHead | None) -> None:
@@ -78,15 +79,15 @@ class Forwarder:
         if head.method == b"CONNECT":  # also with a path: nobody here makes a tunnel of its answer
             raise OwnAnswer("unsupported", "this proxy opens no tunnels to other hosts")
         route = view.router.match(head.target, head.get(b"host"))
-        record.path, upstream = route.path, route.upstream
-        record.upstream, record.provider_id = upstream.name, upstream.provider_id
+        upstream = route.place.upstream
+        record.upstream, record.provider_id, record.path = upstream.name, upstream.provider_id, route.path
         if self.draining:
             raise self._runtime.admission(upstream.provider_id).refusal("draining")
-        upgrade = _wants_websocket(request)
+        upgrade = b"upgrade" in head.values and _wants_websocket(request)
         if upgrade:
             _check_websocket(request, upstream)
         message = _message(request, route, upgrade=upgrade)
-        if upgrade or counted(upstream, _method(head), route.path):
+        if upgrade or route.place.counting.takes_slot(record.method or "", route.path):
             record.counted = True
             queue = view.settings.queue
             with self._budget.share(upstream.provider_id, limit=queue.body_limit, budget=queue.body_budget) as share:
@@ -113,12 +114,11 @@ def _asked(target: bytes) -> str | None:
 
 def _message(request: Request, route: Route, *, upgrade: bool) -> bytes:
     """The head for the upstream."""
-    url, proxy = route.upstream.url, route.upstream.proxy
-    host, target = url.authority.encode(), route.target
+    host, target, upstream = route.place.host, route.target, route.place.upstream
     extra: list[bytes] = []
-    if proxy is not None and not url.tls:  # spoken to the forward proxy itself: RFC 9112 3.2.2
+    if upstream.proxy is not None and not upstream.url.tls:  # spoken to the forward proxy itself: RFC 9112 3.2.2
         target = b"http://" + host + target
-        authorization = proxy_authorization(proxy)
+        authorization = proxy_authorization(upstream.proxy)
         if authorization is not None:
             extra.append(b"Proxy-Authorization: " + authorization)
     return request_bytes(request.head, target, host, own=OWN_HEADERS, upgrade=upgrade, extra=extra)
@@ -126,10 +126,8 @@ def _message(request: Request, route: Route, *, upgrade: bool) -> bytes:
 
 def _wants_websocket(request: Request) -> bool:
     head = request.head
-    upgrade = head.get(b"upgrade")
     return (
-        upgrade is not None
-        and upgrade.lower() == b"websocket"
+        head.values[b"upgrade"].lower() == b"websocket"
         and head.method == b"GET"
         and head.minor == 1
         and b"upgrade" in connection_options(head.names, head.fields)

@@ -5,18 +5,24 @@ from collections.abc import Awaitable
 
 from proxy.errors import ConnectFailed, ConnectTimedOut, OwnAnswer, WireError
 from proxy.service.telemetry import RequestRecord
+from proxy.web.judge import Judge
 from proxy.web.passage import Aborted, Passage
 
 
-async def carry(sending: Awaitable[None], passage: Passage, record: RequestRecord) -> None:
+async def carry(sending: Awaitable[None], passage: Passage, record: RequestRecord, judge: Judge | None = None) -> None:
     """Await `sending`, which is `passage`'s. What goes wrong becomes a cut if the answer has begun, an OwnAnswer if it
-    has not; a client's leaving stays a cancellation."""
+    has not; a client's leaving stays a cancellation. What the `judge` has absorbed went well."""
     try:
         await sending
         record.outcome = "completed"
     except WireError as error:
         error.__traceback__ = None  # its frames hold what holds it: the collector would have to find that
-        _show(passage.aborted or error, passage, record)
+        if judge is not None:
+            judge.judge()  # what came of a refusal says what it says
+        if judge is not None and judge.absorbed:
+            record.outcome = "completed"
+        else:
+            _show(passage.aborted or error, passage, record)
     except asyncio.CancelledError:
         if passage.aborted is None:
             raise

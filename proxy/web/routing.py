@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote_to_bytes
 
+from proxy.config import Counting
 from proxy.errors import OwnAnswer
 
 if TYPE_CHECKING:
@@ -22,11 +23,27 @@ _ABSOLUTE = re.compile(rb"https?://[^/?#]*", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
+class Place:
+    """An upstream as requests meet it: what stands before their paths, the Host they get there, and which of them take
+    a slot there."""
+
+    __slots__ = ("base", "counting", "host", "upstream")
+
+    def __init__(self, upstream: "Upstream") -> None:
+        self.upstream = upstream
+        self.base = upstream.url.path.encode()
+        self.host = upstream.url.authority.encode()
+        self.counting = Counting(upstream)
+
+    def __repr__(self) -> str:
+        return f"<Place {self.upstream.name}>"
+
+
 class Route(NamedTuple):
     """`target` is what the request line to the upstream says; `path` is the same without query and fragment, as latin-1
     text; `workspace` is the one that the URL names."""
 
-    upstream: "Upstream"
+    place: Place
     target: bytes
     path: str
     workspace: str | None
@@ -36,7 +53,7 @@ class Router:
     """The routes of one configuration; a reload builds a new one."""
 
     def __init__(self, settings: "Settings") -> None:
-        places = {name: (up, up.url.path.encode()) for name, up in settings.upstreams.items()}
+        places = {name: Place(up) for name, up in settings.upstreams.items()}
         self._names = {name.encode(): place for name, place in places.items()}
         hosts = ((host, name) for name, up in settings.upstreams.items() for host in up.hosts)
         self._hosts = {_bare(host.encode()): places[name] for host, name in hosts}
@@ -62,10 +79,9 @@ class Router:
             place = (self._hosts.get(_bare(host)) if host and self._hosts else None) or self._default
             if place is None:
                 raise self._unknown(name)
-        upstream, base = place
-        path = base + rest or b"/"
+        path = place.base + rest or b"/"
         shown = path.partition(b"#")[0]  # what stands behind one may be anything, also a key
-        return Route(upstream, path + mark + query, shown.decode("latin-1"), workspace)
+        return Route(place, path + mark + query, shown.decode("latin-1"), workspace)
 
     def _unknown(self, name: bytes) -> OwnAnswer:
         known = [name.decode() for name in self._names]

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Mapping
 
 from proxy.core.model import Slot, Ticket
-from proxy.errors import OwnAnswer, WireError
+from proxy.errors import OwnAnswer
 from proxy.service.gate import CREDENTIALS
 from proxy.service.runtime import Runtime
 from proxy.service.telemetry import RequestRecord
@@ -48,7 +48,7 @@ class Turn:
         self._message = message
         self._record = record
         self._upgrade = upgrade
-        self._admission = runtime.admission(route.upstream.provider_id)
+        self._admission = runtime.admission(route.place.upstream.provider_id)
         self._arrived_ms = runtime.clock.wall_ms()
 
     def __repr__(self) -> str:
@@ -56,12 +56,14 @@ class Turn:
 
     async def run(self, share: Share) -> None:
         """Read, queue, send. OwnAnswer if the client is to be told no."""
-        share.check_length(self._request.length)
+        request, clock, turns = self._request, self._runtime.clock, self._runtime.turns
+        share.check_length(request.length)
         self._admission.check_room()
-        request = self._request
-        await request.read_body(lambda size: share.add(size, request.body.payload))
+        if request.complete:
+            share.add(request.buffered, request.body.payload)
+        else:
+            await request.read_body(lambda size: share.add(size, request.body.payload))
         identity = self._identify()
-        clock, turns = self._runtime.clock, self._runtime.turns
         opened = turns.begin(
             self._admission.provider_id,
             identity.conversation,
@@ -79,7 +81,11 @@ class Turn:
                 path=self._route.path,
             )
             self._record.ticket_id = ticket.id
-            await self._queue(ticket, share)
+            slot = self._admission.at_once(ticket)
+            if slot is None:
+                slot = await self._wait(self._admission.acquire(ticket, self._credentials()))
+            share.close()  # what goes upstream waits no more
+            await self._go_through(slot)
         finally:
             turns.end(opened, clock.now())
 
@@ -99,34 +105,33 @@ class Turn:
         raw = b"".join(self._request.pieces)
         return dechunked(raw) if self._request.length == CHUNKED else raw
 
-    async def _queue(self, ticket: Ticket, share: Share) -> None:
-        admission = self._admission
-        credentials = {
-            name.decode(): value.decode("latin-1")
-            for name in CREDENTIALS
-            if (value := self._request.head.values.get(name)) is not None
-        }
-        absorbs, tries = admission.scheduler.policy.absorb, 0
-        slot = await self._wait(admission.acquire(ticket, credentials))
+    def _credentials(self) -> Mapping[str, str]:
+        values = self._request.head.values
+        return {name.decode(): values[name].decode("latin-1") for name in CREDENTIALS if name in values}
+
+    async def _go_through(self, slot: Slot) -> None:
+        """One try with `slot`, and others while refusals are absorbed."""
+        absorbs, tries = self._admission.scheduler.policy.absorb, 0
         while True:
-            share.close()  # what goes upstream waits no more
             judge, passage = await self._go(slot, absorb=tries < absorbs)
             if not judge.absorbed:
                 return
             tries += 1
             self._record.absorbed = tries
             try:
-                slot = await self._wait_again(slot, credentials, tries, judge.stated_ms)
+                slot = await self._wait_again(slot, tries, judge.stated_ms)
             except (OwnAnswer, TimeoutError):
                 judge.hand_over()  # the last answer is what the client sees
                 note(passage, self._record)
                 return
 
-    async def _wait_again(self, slot: Slot, credentials: Mapping[str, str], tries: int, stated_ms: int | None) -> Slot:
+    async def _wait_again(self, slot: Slot, tries: int, stated_ms: int | None) -> Slot:
         """Another slot for what was refused, within what earlier waits have left of its patience; else TimeoutError."""
         patience_s = max(self._admission.scheduler.policy.max_wait_s - self._record.waited_ms / 1000, 0.0)
         async with asyncio.timeout(patience_s):
-            return await self._wait(self._admission.acquire_again(slot, credentials, tries, stated_ms, patience_s))
+            return await self._wait(
+                self._admission.acquire_again(slot, self._credentials(), tries, stated_ms, patience_s)
+            )
 
     async def _wait(self, acquiring: Awaitable[Slot]) -> Slot:
         clock = self._runtime.clock
@@ -142,35 +147,24 @@ class Turn:
 
     async def _go(self, slot: Slot, *, absorb: bool) -> tuple[Judge, Passage]:
         """One try with `slot`, which is given back unless the answer was absorbed: that one queues with it again."""
-        clock = self._runtime.clock
+        clock, upstream, record = self._runtime.clock, self._route.place.upstream, self._record
         keeps = sent = False
         try:
-            judge, passage = self._attempt(slot, absorb=absorb)
+            pool = self._view.pool(upstream)
+            passage = Passage(self._request, self._message, pool, slot, clock, tunnel_idle_s=upstream.tunnel_idle_s)
+            judge = Judge(passage.relay, self._admission, slot, preset=upstream.preset, absorb=absorb, clock=clock)
+            self._admission.hold(slot, passage)
             try:
-                await carry(self._send(judge, passage), passage, self._record)
+                await carry(
+                    passage.send(judge, upgrade=self._upgrade, started=judge.attach), passage, record, judge=judge
+                )
                 keeps = judge.absorbed  # not before: a client that leaves in this moment needs no other try
             finally:
                 judge.close()
-                self._record.refused = judge.refused or self._record.refused
+                record.refused = judge.refused or record.refused
                 sent = passage.sent_at is not None
             return judge, passage
         finally:
-            self._record.held_ms += round((clock.now() - slot.granted_at) * 1000)
+            record.held_ms += round((clock.now() - slot.granted_at) * 1000)
             if not keeps:
                 self._admission.release(slot, reached=sent)
-
-    async def _send(self, judge: Judge, passage: Passage) -> None:
-        try:
-            await passage.send(judge, upgrade=self._upgrade, started=judge.attach)
-        except WireError:
-            judge.judge()  # what came of a refusal says what it says
-            if not judge.absorbed:
-                raise
-
-    def _attempt(self, slot: Slot, *, absorb: bool) -> tuple[Judge, Passage]:
-        upstream, clock = self._route.upstream, self._runtime.clock
-        pool = self._view.pool(upstream)
-        passage = Passage(self._request, self._message, pool, slot, clock, tunnel_idle_s=upstream.tunnel_idle_s)
-        judge = Judge(passage.relay, self._admission, slot, preset=upstream.preset, absorb=absorb, clock=clock)
-        self._admission.hold(slot, passage)
-        return judge, passage

@@ -1,6 +1,6 @@
 import pytest
 
-from proxy.config import BaseUrl, Counted, Upstream, counted
+from proxy.config import BaseUrl, Counted, Counting, Upstream
 
 DEFAULT = Upstream(name="up", url=BaseUrl(scheme="http", host="h", port=80))
 
@@ -35,12 +35,24 @@ DEFAULT = Upstream(name="up", url=BaseUrl(scheme="http", host="h", port=80))
     ],
 )
 def test_what_makes_the_provider_generate_takes_a_slot(method: str, path: str, takes_a_slot: bool) -> None:
-    assert counted(DEFAULT, method, path) is takes_a_slot
+    assert Counting(DEFAULT).takes_slot(method, path) is takes_a_slot
 
 
 def test_the_rules_can_be_replaced() -> None:
     rules = Counted(methods=frozenset({"POST", "PUT"}), except_=("/models/",))
-    upstream = Upstream(name="up", url=DEFAULT.url, counted=rules)
-    assert counted(upstream, "PUT", "/v1/files")
-    assert not counted(upstream, "POST", "/v1/models/x")
-    assert not counted(upstream, "PATCH", "/v1/x")
+    counting = Counting(Upstream(name="up", url=DEFAULT.url, counted=rules))
+    assert counting.takes_slot("PUT", "/v1/files")
+    assert not counting.takes_slot("POST", "/v1/models/x")
+    assert not counting.takes_slot("PATCH", "/v1/x")
+
+
+@pytest.mark.parametrize("rule", ["/a.b", "/a+b/", ":x*y"])
+def test_a_rule_means_its_characters(rule: str) -> None:
+    counting = Counting(Upstream(name="up", url=DEFAULT.url, counted=Counted(except_=(rule,))))
+    assert not counting.takes_slot("POST", f"/v1{rule}")
+    assert counting.takes_slot("POST", f"/v1{rule.replace('.', 'x').replace('+', 'a').replace('*', 'x')}y")
+
+
+def test_without_exceptions_every_path_takes_a_slot() -> None:
+    counting = Counting(Upstream(name="up", url=DEFAULT.url, counted=Counted(except_=())))
+    assert counting.takes_slot("POST", "/v1/files")

@@ -38,7 +38,7 @@ DEFAULTING = Router(settings(default="up"))
 
 def sent(router: Router, target: bytes, host: bytes | None = None) -> tuple[str, bytes]:
     route = router.match(target, host)
-    return route.upstream.name, route.target
+    return route.place.upstream.name, route.target
 
 
 def refused(router: Router, target: bytes, host: bytes | None = None) -> OwnAnswer:
@@ -184,7 +184,7 @@ HOSTED = Router(
     ],
 )
 def test_a_host_reaches_its_upstream_in_any_case_with_or_without_a_port(host: bytes | None, upstream: str) -> None:
-    assert HOSTED.match(b"/x", host).upstream.name == upstream
+    assert HOSTED.match(b"/x", host).place.upstream.name == upstream
 
 
 def test_a_host_leaves_the_path_alone_but_takes_a_workspace() -> None:
@@ -234,7 +234,7 @@ def test_an_unusable_workspace_is_a_bad_request(written: bytes) -> None:
 def test_a_workspace_can_be_switched_off_in_the_path() -> None:
     router = Router(settings(default="deep", workspace_from_path=False))
     route = router.match(b"/~/up/x", None)
-    assert (route.upstream.name, route.target, route.workspace) == ("deep", b"/v1/base/~/up/x", None)
+    assert (route.place.upstream.name, route.target, route.workspace) == ("deep", b"/v1/base/~/up/x", None)
 
 
 def test_without_one_in_the_path_there_is_no_workspace() -> None:
@@ -278,7 +278,7 @@ def test_any_bytes_are_routed_to_a_configured_upstream_or_refused_by_ourselves(r
             refusal = answer.code
         else:
             refusal = None
-            assert route.upstream.name in ("up", "deep", "six")
+            assert route.place.upstream.name in ("up", "deep", "six")
             assert route.target.startswith(b"/")
             assert route.target.partition(b"?")[0].partition(b"#")[0] == route.path.encode("latin-1")
             assert route.target.endswith(target.partition(b"?")[2])
