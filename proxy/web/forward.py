@@ -89,9 +89,8 @@ class Forwarder:
         message = _message(request, route, upgrade=upgrade)
         if upgrade or route.place.counting.takes_slot(record.method or "", route.path):
             record.counted = True
-            queue = view.settings.queue
-            with self._budget.share(upstream.provider_id, limit=queue.body_limit, budget=queue.body_budget) as share:
-                await Turn(self._runtime, view, request, route, message, record, upgrade=upgrade).run(share)
+            share = self._budget.share(upstream.provider_id, view.settings.queue)
+            await Turn(self._runtime, view, request, route, message, record, upgrade=upgrade).run(share)
         else:
             passage = Passage(request, message, view.pool(upstream), Flow(), self._runtime.clock, tunnel_idle_s=None)
             sending = passage.send(passage.relay) if request.complete else passage.stream(passage.relay)

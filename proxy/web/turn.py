@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Mapping
 
 from proxy.core.model import Slot, Ticket
+from proxy.core.turns import OpenRequest
 from proxy.errors import OwnAnswer
 from proxy.service.gate import CREDENTIALS
 from proxy.service.runtime import Runtime
@@ -55,24 +56,18 @@ class Turn:
         return f"<Turn of {self._request} at {self._admission.provider_id}>"
 
     async def run(self, share: Share) -> None:
-        """Read, queue, send. OwnAnswer if the client is to be told no."""
-        request, clock, turns = self._request, self._runtime.clock, self._runtime.turns
-        share.check_length(request.length)
-        self._admission.check_room()
-        if request.complete:
-            share.add(request.buffered, request.body.payload)
-        else:
-            await request.read_body(lambda size: share.add(size, request.body.payload))
-        identity = self._identify()
-        opened = turns.begin(
-            self._admission.provider_id,
-            identity.conversation,
-            identity.turn,
-            stated_ms=identity.prompt_started_at,
-            now=clock.now(),
-            now_ms=self._arrived_ms,
-        )
+        """Read, queue, send. OwnAnswer if the client is to be told no. Closes `share`."""
+        request = self._request
+        opened: OpenRequest | None = None
         try:
+            share.check_length(request.length)
+            self._admission.check_room()
+            if request.complete:
+                share.add(request.buffered, request.body.payload)
+            else:
+                await request.read_body(lambda size: share.add(size, request.body.payload))
+            identity = self._identify()
+            opened = self._open(identity)
             ticket = Ticket(
                 id=self._runtime.next_ticket_id(),
                 workspace=identity.workspace,
@@ -87,7 +82,9 @@ class Turn:
             share.close()  # what goes upstream waits no more
             await self._go_through(slot)
         finally:
-            turns.end(opened, clock.now())
+            share.close()
+            if opened is not None:
+                self._runtime.turns.end(opened, self._runtime.clock.now())
 
     def _identify(self) -> Identity:
         identity = self._view.reader.read(
@@ -97,6 +94,16 @@ class Turn:
         for fact in identity.bad:
             self._runtime.telemetry.unreadable(fact)
         return identity
+
+    def _open(self, identity: Identity) -> OpenRequest:
+        return self._runtime.turns.begin(
+            self._admission.provider_id,
+            identity.conversation,
+            identity.turn,
+            stated_ms=identity.prompt_started_at,
+            now=self._runtime.clock.now(),
+            now_ms=self._arrived_ms,
+        )
 
     def _payload(self) -> bytes:
         body = self._request.body

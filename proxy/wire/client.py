@@ -128,9 +128,8 @@ class ClientConnection(asyncio.Protocol):
 
     def write(self, data: bytes) -> None:
         """Send bytes; nothing if the client is gone."""
-        transport = self._transport
-        if transport is not None and not self._ended and not transport.is_closing():
-            transport.write(data)
+        if self._transport is not None and not self._ended:
+            self._transport.write(data)
 
     def write_end(self) -> None:
         """Half-close: nothing more will be written."""
@@ -312,11 +311,12 @@ class ClientConnection(asyncio.Protocol):
     def _begin(self, request: Request, rest: bytes) -> None:
         self.request = request
         if rest and not request.complete:
-            rest = rest[request.deliver(rest) :]
+            used = request.deliver(rest)
             if request.failure is not None:
                 self.request = None
                 self._refuse_head(request.failure, request.head)
                 return
+            rest = rest[used:]
         if self._eof and not request.complete:  # as half-closing inside a body is leaving
             self.request = None
             self._close()

@@ -183,7 +183,8 @@ class Request:
             self.buffered += used
             if self._waiter is None and self.buffered > UNTAKEN_MAX:
                 self.hold()
-        self._wake()
+        if self._waiter is not None:
+            self._wake()
         return used
 
     def fail(self, failure: OwnAnswer) -> None:
