@@ -47,6 +47,7 @@ def load(
     settings = replace(settings, upstreams=by_name, providers=providers, source=path)
     settings = with_files(settings, (path or Path()).absolute().parent, env, report)
     _check_listeners(settings, report)
+    _check_workers(settings, report)
     _check_default(settings, [entry.name for entry in entries], report)
     report.raise_if_any()
     return settings
@@ -94,6 +95,17 @@ def _check_listeners(settings: Settings, report: Report) -> None:
     if exposed and report.clean(("admin", "listen"), ("admin", "token_file")):
         allowed = "allowed: a loopback address or unix:/path, or admin.token_file beside it"
         report.add(("admin", "listen"), f"found {admin}, which others can reach, without a token", allowed)
+
+
+def _check_workers(settings: Settings, report: Report) -> None:
+    """Several processes must share one truth, or each would let as many through as the limit says."""
+    if settings.workers > 1 and settings.state.kind != "redis" and report.clean(("state",), ("workers",)):
+        kept = "nowhere" if settings.state.kind == "memory" else "in a file of one process"
+        report.add(
+            ("workers",),
+            f"found {settings.workers}, with the state kept {kept}",
+            "allowed: 1, or more with a state that they share (redis://…)",
+        )
 
 
 def _check_default(settings: Settings, known: list[str], report: Report) -> None:

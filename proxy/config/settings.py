@@ -171,6 +171,7 @@ class Settings:
     listen: tuple[Address, ...] = key(ListOf(v.ADDRESS, bare=True), default=(Address(host="127.0.0.1", port=8787),))
     admin: Admin = key(Block(Admin), default=Admin())
     state: v.State = key(v.STATE, default=v.State(kind="memory"))
+    workers: int = key(count(1, 64), default=1)
     presets: bool = key(flag(), default=True)
     default_upstream: str | None = key(Maybe(v.UPSTREAM_NAME, "none"), default=None)
     client_header_timeout_s: float = key(duration("10ms", "1h"), name="client_header_timeout", default=30.0)

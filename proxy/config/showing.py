@@ -10,7 +10,7 @@ from .block import Block
 from .forms import Secret
 from .settings import Provider, Settings, Upstream
 
-_NEED_RESTART = ("listen", "admin.listen", "state")
+_NEED_RESTART = ("listen", "admin.listen", "state", "workers")
 
 
 def effective(settings: Settings) -> dict[str, object]:

@@ -28,7 +28,9 @@ def read(text: str) -> Settings:
     return load(Path("f"), env=HOME, text=text)
 
 
-@pytest.mark.parametrize("text", ["", TEXT, "presets: false\nstate: memory", "state: redis://h:1/2"])
+@pytest.mark.parametrize(
+    "text", ["", TEXT, "presets: false\nstate: memory", "state: redis://h:1/2", "state: redis://h:1/2\nworkers: 4"]
+)
 def test_what_is_shown_loads_to_the_same(text: str) -> None:
     settings = read(text)
     shown = json.loads(json.dumps(effective(settings)))
