@@ -45,11 +45,11 @@ TABLE = [
     ("default_upstream: opnai", 'found "opnai", which is no upstream; did you mean "openai"?'),
     (
         "state: memory\nworkers: 2",
-        "f:2: workers: found 2, with the state kept nowhere; allowed: 1, or more with a state",
+        "f:2: workers: found 2, with the state kept nowhere; allowed: 1, or more with a",
     ),
     (
         "state: /x\nworkers: 4",
-        "f:2: workers: found 4, with the state kept in a file of one process; allowed: 1, or more",
+        "f:2: workers: found 4, with the state kept in a file of one process; allowed: 1, or",
     ),
     ("workers: 0", "f:1: workers: found 0; allowed: a whole number from 1 to 64"),
     ("client_header_timeout: 30", "found 30 (a number without a unit: ms, s, m, h or d)"),
