@@ -129,7 +129,7 @@ def _wants_websocket(request: Request) -> bool:
         head.values[b"upgrade"].lower() == b"websocket"
         and head.method == b"GET"
         and head.minor == 1
-        and b"upgrade" in connection_options(head.names, head.fields)
+        and b"upgrade" in connection_options(head)
     )
 
 

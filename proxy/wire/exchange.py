@@ -201,9 +201,7 @@ class Exchange:
         connection, head = self.connection, self.head
         assert head is not None
         connection.user = None
-        closes = head.minor == 0 or (
-            b"connection" in head.names and b"close" in connection_options(head.names, head.fields)
-        )
+        closes = head.minor == 0 or (b"connection" in head.names and b"close" in connection_options(head))
         if surplus or closes or not self.request_sent or connection.unsent():
             connection.close()
         else:

@@ -6,7 +6,7 @@
 # Rule 3: framing is decided here, once, and whoever writes a head writes the framing that was decided.
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -21,8 +21,9 @@ Field = tuple[bytes, bytes]
 CONTINUE_EXPECTED = b"100-continue"
 
 _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
-_REQUEST_LINE = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+) ([\x21-\x7e\x80-\xff]+) HTTP/1\.([01])")
-_STATUS_LINE = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9]{2})((?: [\t\x20-\x7e\x80-\xff]*)?)")
+_REQUEST_LINE = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+) ([\x21-\x7e\x80-\xff]+) HTTP/1\.([01])\r\n")
+_STATUS_LINE = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9]{2})((?: [\t\x20-\x7e\x80-\xff]*)?)\r\n")
+_FIELD_LINE = re.compile(rb"^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):([\t\x20-\x7e\x80-\xff]*)\r\n", re.MULTILINE)
 _CONTROLS = bytes([*range(9), *range(10, 32), 127])  # what no line may hold; a bare CR or LF is among them
 _LENGTH = re.compile(rb"0*[0-9]{1,18}")
 _HOST = re.compile(rb"(?:[!$%&'()*+,\-.0-9;=A-Z_a-z~\x80-\xff]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]*)?")  # RFC 3986 3.2.2
@@ -36,18 +37,27 @@ def lowered(name: bytes) -> bytes:
     return name.lower()
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class RequestHead:
-    """`lines` as sent, `fields` what they say, `names` in lower case: all in the same order. `values` has the first
-    value of each name in lower case. `minor` of HTTP/1.x."""
+    """`minor` of HTTP/1.x. `block` has the field lines as they came, each with its CRLF; `names` are theirs in lower
+    case, in the same order, and `values` the first value of each."""
 
     method: bytes
     target: bytes
     minor: int
-    lines: list[bytes]
-    fields: list[Field]
+    block: bytes
     names: list[bytes]
     values: dict[bytes, bytes]
+
+    @property
+    def lines(self) -> list[bytes]:
+        """The field lines as they came, without their CRLF."""
+        return self.block.split(b"\r\n")[:-1]
+
+    @property
+    def fields(self) -> list[Field]:
+        """What the lines say, in order: the name as it is spelled, and the value without blanks around it."""
+        return _fields(self.block)
 
     def get(self, name: bytes) -> bytes | None:
         """The first value of a lower-case name."""
@@ -55,20 +65,29 @@ class RequestHead:
 
     def all(self, name: bytes) -> list[bytes]:
         """Every value of a lower-case name, in order."""
-        return _all(self.names, self.fields, name)
+        return _all(self, name)
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class ResponseHead:
     """As RequestHead, for an answer. `phrase` is what follows the status: a space and the reason, or nothing."""
 
     status: int
     phrase: bytes
     minor: int
-    lines: list[bytes]
-    fields: list[Field]
+    block: bytes
     names: list[bytes]
     values: dict[bytes, bytes]
+
+    @property
+    def lines(self) -> list[bytes]:
+        """The field lines as they came, without their CRLF."""
+        return self.block.split(b"\r\n")[:-1]
+
+    @property
+    def fields(self) -> list[Field]:
+        """What the lines say, in order: the name as it is spelled, and the value without blanks around it."""
+        return _fields(self.block)
 
     def get(self, name: bytes) -> bytes | None:
         """The first value of a lower-case name."""
@@ -76,81 +95,88 @@ class ResponseHead:
 
     def all(self, name: bytes) -> list[bytes]:
         """Every value of a lower-case name, in order."""
-        return _all(self.names, self.fields, name)
+        return _all(self, name)
 
 
-def _all(names: list[bytes], fields: list[Field], name: bytes) -> list[bytes]:
-    return [value for found, (_, value) in zip(names, fields, strict=True) if found == name]
+Head = RequestHead | ResponseHead
 
 
-def _first(names: list[bytes], fields: list[Field]) -> dict[bytes, bytes]:
-    return {name: value for name, (_, value) in zip(reversed(names), reversed(fields), strict=True)}
+def _fields(block: bytes) -> list[Field]:
+    return [(name, value.strip(b" \t")) for name, value in _FIELD_LINE.findall(block)]
+
+
+def _all(head: Head, name: bytes) -> list[bytes]:
+    count = head.names.count(name)
+    if count < 2:
+        return [head.values[name]] if count else []
+    return [value for found, (_, value) in zip(head.names, head.fields, strict=True) if found == name]
 
 
 def parse_request(raw: bytes) -> RequestHead:
     """A complete head, its empty line included."""
-    first, lines, fields, names = _lines(raw)
-    match = _REQUEST_LINE.fullmatch(first)
-    if match is None:
-        raise BadMessage("the request line is not METHOD TARGET HTTP/1.1")
-    method, target, minor = match.groups()
-    head = RequestHead(
-        method=method,
-        target=target,
-        minor=1 if minor == b"1" else 0,
-        lines=lines,
-        fields=fields,
-        names=names,
-        values=_first(names, fields),
-    )
+    start, block, names, values = _read(raw, _REQUEST_LINE, "the request line is not METHOD TARGET HTTP/1.1")
+    method, target, minor = start.groups()
+    head = RequestHead(method, target, 1 if minor == b"1" else 0, block, names, values)
     hosts = names.count(b"host")  # RFC 9112 3.2: exactly one, and one that is a host
     if hosts > 1 or (hosts == 0 and head.minor == 1):
         raise BadMessage("a request has exactly one Host")
-    if hosts and _HOST.fullmatch(head.values[b"host"]) is None:
+    if hosts and _HOST.fullmatch(values[b"host"]) is None:
         raise BadMessage("Host is not a name or an address, with or without a port")
     return head
 
 
 def parse_response(raw: bytes) -> ResponseHead:
     """A complete head, its empty line included."""
-    first, lines, fields, names = _lines(raw)
-    match = _STATUS_LINE.fullmatch(first)
-    if match is None:
-        raise BadMessage("the status line is not HTTP/1.1 STATUS REASON")
-    minor, status, phrase = match.groups()
-    return ResponseHead(
-        status=int(status),
-        phrase=phrase,
-        minor=1 if minor == b"1" else 0,
-        lines=lines,
-        fields=fields,
-        names=names,
-        values=_first(names, fields),
-    )
+    start, block, names, values = _read(raw, _STATUS_LINE, "the status line is not HTTP/1.1 STATUS REASON")
+    minor, status, phrase = start.groups()
+    return ResponseHead(int(status), phrase, 1 if minor == b"1" else 0, block, names, values)
 
 
-def _lines(raw: bytes) -> tuple[bytes, list[bytes], list[Field], list[bytes]]:
+def _read(
+    raw: bytes, start_line: re.Pattern[bytes], otherwise: str
+) -> tuple[re.Match[bytes], bytes, list[bytes], dict[bytes, bytes]]:
+    """The start line, the block of the field lines, their names, and the first value of each. `otherwise` is the error
+    if the start line is all that is wrong."""
+    start = start_line.match(raw)
+    if start is not None and start.end() <= START_LINE_MAX + 2:
+        block = raw[start.end() : -2]
+        # What lies before a field line, its name, its value, and so on, and what lies behind the last: nothing may lie
+        # anywhere but lines.
+        parts = _FIELD_LINE.split(block)
+        spelled, said = parts[1::3], parts[2::3]
+        if not any(parts[::3]) and len(spelled) <= FIELDS_MAX and (len(block) <= FIELD_MAX or _are_short(block)):
+            names = [*map(bytes.lower, spelled)]
+            # From the last to the first, so that the first one stays. They hold no blank but SP and HTAB by now.
+            values = dict(zip(reversed(names), map(bytes.strip, reversed(said)), strict=True))
+            return start, block, names, values
+    raise BadMessage(_fault(raw) or otherwise)
+
+
+def _are_short(block: bytes) -> bool:
+    return max(map(len, block.split(b"\r\n"))) <= FIELD_MAX
+
+
+def _fault(raw: bytes) -> str | None:
+    """What is wrong with the lines of a head, or None if that is the start line, but for its length."""
     first, *lines = raw[:-4].split(b"\r\n")
     text = first + b"".join(lines)
     if len(text.translate(None, _CONTROLS)) != len(text):
-        raise BadMessage("a control character, or a bare CR or LF, in the head")
+        return "a control character, or a bare CR or LF, in the head"
     if len(first) > START_LINE_MAX:
-        raise BadMessage("the start line is longer than 16 KiB")
+        return "the start line is longer than 16 KiB"
     if len(lines) > FIELDS_MAX:
-        raise BadMessage("more than 200 headers")
-    fields: list[Field] = []
-    names: list[bytes] = []
+        return "more than 200 headers"
     for line in lines:
+        name, colon, _ = line.partition(b":")
         if len(line) > FIELD_MAX:
-            raise BadMessage("a header is longer than 32 KiB")
-        name, colon, value = line.partition(b":")
+            return "a header is longer than 32 KiB"
         if line.startswith((b" ", b"\t")):
-            raise BadMessage("a folded header line")  # RFC 9112 5.2
+            return "a folded header line"  # RFC 9112 5.2
         if not colon:
-            raise BadMessage("a header line has no colon")
-        names.append(lowered(name))
-        fields.append((name, value.strip(b" \t")))
-    return first, lines, fields, names
+            return "a header line has no colon"
+        if _TOKEN.fullmatch(name) is None:
+            return "a header name is not a token"
+    return None
 
 
 # --- framing -----------------------------------------------------------------------------------------------------
@@ -161,34 +187,30 @@ UNTIL_CLOSE = -2  # as a body length: whatever comes until the connection closes
 
 def request_length(head: RequestHead) -> int:
     """The request's body: a number of bytes, or CHUNKED (RFC 9112 6.3)."""
-    length = _declared_length(head.names, head.fields, head.minor)
-    return 0 if length is None else length
+    return _declared_length(head) or 0
 
 
 def response_length(head: ResponseHead, method: bytes) -> int:
     """The answer's body: a number of bytes, CHUNKED, or UNTIL_CLOSE (RFC 9112 6.3)."""
-    length = _declared_length(head.names, head.fields, head.minor)
+    length = _declared_length(head)
     if method == b"HEAD" or head.status in (204, 304) or head.status < 200:
         return 0
     return UNTIL_CLOSE if length is None else length
 
 
-def _declared_length(names: list[bytes], fields: list[Field], minor: int) -> int | None:
-    lengths = names.count(b"content-length")
-    codings = names.count(b"transfer-encoding")
-    if not codings and not lengths:
-        return None
-    if codings and lengths:
-        raise BadMessage("both Transfer-Encoding and Content-Length")  # RFC 9112 6.1: a smuggling shape
-    if codings:
-        coding = fields[names.index(b"transfer-encoding")][1]
-        if codings > 1 or coding.lower() != b"chunked" or minor == 0:
+def _declared_length(head: Head) -> int | None:
+    length, coding = head.values.get(b"content-length"), head.values.get(b"transfer-encoding")
+    if coding is not None:
+        if length is not None:
+            raise BadMessage("both Transfer-Encoding and Content-Length")  # RFC 9112 6.1: a smuggling shape
+        if head.names.count(b"transfer-encoding") > 1 or coding.lower() != b"chunked" or head.minor == 0:
             raise BadMessage("a Transfer-Encoding other than chunked, or on HTTP/1.0")
         return CHUNKED
-    value = fields[names.index(b"content-length")][1]
-    if lengths > 1 or _LENGTH.fullmatch(value) is None:
+    if length is None:
+        return None
+    if head.names.count(b"content-length") > 1 or _LENGTH.fullmatch(length) is None:
         raise BadMessage("not one Content-Length with a plain number")
-    return int(value.lstrip(b"0") or b"0")  # Python reads no more than 4,300 digits, and zeros are some
+    return int(length.lstrip(b"0") or b"0")  # Python reads no more than 4,300 digits, and zeros are some
 
 
 # --- what fields say ---------------------------------------------------------------------------------------------
@@ -199,13 +221,16 @@ def members(value: bytes) -> list[bytes]:
     return [member for part in value.split(b",") if (member := part.strip(b" \t"))]
 
 
-def connection_options(names: list[bytes], fields: list[Field]) -> set[bytes]:
+def connection_options(head: Head) -> Set[bytes]:
     """The lower-case options of every Connection line."""
-    options: set[bytes] = set()
-    for name, (_, value) in zip(names, fields, strict=True):
-        if name == b"connection":
-            options.update(option.lower() for option in members(value))
-    return options
+    if b"connection" not in head.values:
+        return frozenset()
+    return _options(b",".join(head.all(b"connection")))  # RFC 9110 5.3: several lines are one list
+
+
+@lru_cache(maxsize=64)  # nearly every client says one of keep-alive, close and Upgrade
+def _options(value: bytes) -> frozenset[bytes]:
+    return frozenset(option.lower() for option in members(value))
 
 
 def expects_continue(value: bytes) -> bool:

@@ -1,8 +1,19 @@
 # Heads as they are passed on: what is not taken out stays as it came, byte for byte (spec §10). Pure.
+#
+# Rule: of a head without a name that concerns us only Host is looked at; the other lines pass as one block.
 
-from collections.abc import Container, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence, Set
 
-from proxy.wire.head import CONTINUE_EXPECTED, RequestHead, ResponseHead, connection_options, expects_continue, members
+from proxy.wire.head import (
+    CONTINUE_EXPECTED,
+    Head,
+    RequestHead,
+    ResponseHead,
+    connection_options,
+    expects_continue,
+    members,
+)
 
 # RFC 9110 7.6.1 and what proxies remove by custom. Transfer-Encoding is not here: it stays where chunked bytes stay.
 HOP_BY_HOP = frozenset(
@@ -12,11 +23,20 @@ HOP_BY_HOP = frozenset(
         b"proxy-connection",
         b"proxy-authenticate",
         b"proxy-authorization",
+        b"te",
         b"upgrade",
     }
 )
+_OF_REQUESTS = HOP_BY_HOP | {b"expect", b"forwarded"}
+_FORWARDED = b"x-forwarded-"  # it and Forwarded would tell about the client's network
+_OF_ANSWERS = HOP_BY_HOP | {b"alt-svc"}
+_OF_CHUNKS = frozenset({b"transfer-encoding", b"trailer"})
 # Even a Connection line cannot take these away: they are the framing and the address of the message.
 _PROTECTED = frozenset({b"content-length", b"transfer-encoding", b"host"})
+_HOST_LINE = re.compile(rb"^(host):[^\r]*", re.IGNORECASE | re.MULTILINE)
+
+# What is left of a line, by its name in lower case; of the others, nothing.
+_Left = Mapping[bytes, Callable[[bytes], list[bytes]]]
 
 
 def request_bytes(
@@ -24,40 +44,51 @@ def request_bytes(
     target: bytes,
     host: bytes,
     *,
-    own: Container[bytes] = (),
+    own: Set[bytes] = frozenset(),
     upgrade: bool = False,
     extra: Sequence[bytes] = (),
 ) -> bytes:
     """The head as the upstream gets it: `target` and `host` are its own, `own` are names that were meant for us,
     `extra` are lines for a forward proxy on the way."""
-    listed = connection_options(head.names, head.fields) if b"connection" in head.names else set()
-    lines = [b"%s %s HTTP/1.1" % (head.method, target)]
-    if b"host" not in head.names:
-        lines.append(b"Host: " + host)
+    block = head.block
+    if not _OF_REQUESTS.isdisjoint(head.values) or not own.isdisjoint(head.values) or _FORWARDED in block.lower():
+        taken = _OF_REQUESTS.union(own, [name for name in head.names if name.startswith(_FORWARDED)])
+        block = _without(head, taken, _LEFT_OF_UPGRADE if upgrade else _LEFT_OF_REQUEST)
+    sent = _HOST_LINE.search(block)
+    if sent is None:
+        block = b"Host: %s\r\n%s" % (host, block)
+    else:
+        block = b"%s: %s%s" % (block[: sent.end(1)], host, block[sent.end() :])
+    for line in extra:
+        block += line + b"\r\n"
+    return b"%s %s HTTP/1.1\r\n%s\r\n" % (head.method, target, block)
+
+
+def response_bytes(head: ResponseHead, *, close: bool = False, dechunked: bool = False, upgrade: bool = False) -> bytes:
+    """The head as the client gets it. `close` announces the end of the connection; `dechunked` is for HTTP/1.0
+    clients, which know no chunked coding; `upgrade` keeps the switch to another protocol."""
+    block = head.block
+    if dechunked or not _OF_ANSWERS.isdisjoint(head.values):
+        taken = _OF_ANSWERS | _OF_CHUNKS if dechunked else _OF_ANSWERS
+        tells_upgrade = upgrade or head.status == 426  # RFC 9110 15.5.22: such a refusal says what it would take
+        block = _without(head, taken, _LEFT_OF_SWITCH if tells_upgrade else _LEFT_OF_ANSWER)
+    if upgrade and b"upgrade" not in connection_options(head):
+        block += b"Connection: Upgrade\r\n"
+    if close:
+        block += b"Connection: close\r\n"
+    return b"HTTP/1.1 %d%s\r\n%s\r\n" % (head.status, head.phrase, block)
+
+
+def _without(head: Head, taken: frozenset[bytes], left: _Left) -> bytes:
+    """The block without the lines whose names are `taken` or listed by Connection, but for what is `left` of them."""
+    taken |= connection_options(head) - _PROTECTED
+    lines: list[bytes] = []
     for name, line in zip(head.names, head.lines, strict=True):
-        if name == b"host":
-            lines.append(b"%s: %s" % (line[:4], host))
-        elif name == b"te":
-            lines += _trailers_alone(line)
-        elif name == b"expect":
-            lines += _without_continue(line)
-        elif upgrade and name == b"upgrade":
+        if name not in taken:
             lines.append(line)
-        elif upgrade and name == b"connection":
-            lines += _upgrade_alone(line)
-        elif (
-            name in HOP_BY_HOP
-            or name == b"forwarded"  # it and its like would tell about the client's network
-            or name.startswith(b"x-forwarded-")
-            or name in own
-            or (name in listed and name not in _PROTECTED)
-        ):
-            continue
-        else:
-            lines.append(line)
-    lines += extra
-    lines.append(b"\r\n")
-    return b"\r\n".join(lines)
+        elif name in left:
+            lines += left[name](line)
+    return b"".join([line + b"\r\n" for line in lines])
 
 
 def _without_continue(line: bytes) -> list[bytes]:
@@ -79,6 +110,10 @@ def _trailers_alone(line: bytes) -> list[bytes]:
     return [line[:2] + b": trailers"] if b"trailers" in codings else []
 
 
+def _as_it_is(line: bytes) -> list[bytes]:
+    return [line]
+
+
 def _upgrade_alone(line: bytes) -> list[bytes]:
     """What is left of a Connection line where the message upgrades, or says to what it could."""
     name, _, value = line.partition(b":")
@@ -88,31 +123,7 @@ def _upgrade_alone(line: bytes) -> list[bytes]:
     return [name + b": Upgrade"] if b"upgrade" in options else []
 
 
-def response_bytes(head: ResponseHead, *, close: bool = False, dechunked: bool = False, upgrade: bool = False) -> bytes:
-    """The head as the client gets it. `close` announces the end of the connection; `dechunked` is for HTTP/1.0
-    clients, which know no chunked coding; `upgrade` keeps the switch to another protocol."""
-    listed = connection_options(head.names, head.fields) if b"connection" in head.names else set()
-    tells_upgrade = upgrade or head.status == 426  # RFC 9110 15.5.22: such a refusal says what it would take
-    lines = [b"HTTP/1.1 %d%s" % (head.status, head.phrase)]
-    for name, line in zip(head.names, head.lines, strict=True):
-        if name == b"te":
-            lines += _trailers_alone(line)
-        elif tells_upgrade and name == b"connection":
-            lines += _upgrade_alone(line)
-        elif tells_upgrade and name == b"upgrade":
-            lines.append(line)
-        elif (
-            name in HOP_BY_HOP
-            or name == b"alt-svc"
-            or (name in listed and name not in _PROTECTED)
-            or (dechunked and name in (b"transfer-encoding", b"trailer"))
-        ):
-            continue
-        else:
-            lines.append(line)
-    if upgrade and b"upgrade" not in listed:
-        lines.append(b"Connection: Upgrade")
-    if close:
-        lines.append(b"Connection: close")
-    lines.append(b"\r\n")
-    return b"\r\n".join(lines)
+_LEFT_OF_REQUEST: _Left = {b"te": _trailers_alone, b"expect": _without_continue}
+_LEFT_OF_UPGRADE: _Left = {**_LEFT_OF_REQUEST, b"connection": _upgrade_alone, b"upgrade": _as_it_is}
+_LEFT_OF_ANSWER: _Left = {b"te": _trailers_alone}
+_LEFT_OF_SWITCH: _Left = {**_LEFT_OF_ANSWER, b"connection": _upgrade_alone, b"upgrade": _as_it_is}

@@ -94,9 +94,7 @@ class Request:
         self.answered = False  # the first byte of a final answer was written
         self.ends_by_closing = False  # the end of the connection is the end of the answer
         # RFC 9112 9.3; for HTTP/1.0 a connection is one request: its keep-alive was never reliable through proxies.
-        self.keep = head.minor == 1 and (
-            b"connection" not in head.names or b"close" not in connection_options(head.names, head.fields)
-        )
+        self.keep = head.minor == 1 and (b"connection" not in head.names or b"close" not in connection_options(head))
         self.sink: Callable[[bytes], None] | None = None  # takes the body as it arrives, after `stream_to`
         self.on_gone: Callable[[], None] | None = None  # else the task is cancelled
         self.on_writable: Callable[[bool], None] | None = None

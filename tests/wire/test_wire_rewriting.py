@@ -200,4 +200,4 @@ def test_what_is_written_is_read_as_the_same(fields):
 )
 def test_connection_options_are_those_of_every_connection_line(lines, options):
     head = parse_request(b"GET / HTTP/1.1\r\nHost: a\r\n" + b"".join(line + b"\r\n" for line in lines) + b"\r\n")
-    assert connection_options(head.names, head.fields) == options
+    assert connection_options(head) == options

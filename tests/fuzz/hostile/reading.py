@@ -125,4 +125,4 @@ class _Reader:
         head = found.messages[-1].head
         if isinstance(head, ResponseHead):
             return head.status >= 200 or found.switched
-        return head.minor == 0 or b"close" in connection_options(head.names, head.fields)
+        return head.minor == 0 or b"close" in connection_options(head)
