@@ -13,17 +13,14 @@ _MOVED_MS = 20.0  # by how much the clocks must have moved apart for a moment to
 
 
 class Clock:
-    """`now` is the event loop's time, so that it and the loop's timers agree."""
+    """`now` is the event loop's time, so that it and the loop's timers agree; `wall_ms` is epoch milliseconds."""
 
-    __slots__ = ("_apart_ms", "now")
+    __slots__ = ("_apart_ms", "now", "wall_ms")
 
     def __init__(self, now: Callable[[], float]) -> None:
         self.now = now
+        self.wall_ms = wall_ms
         self._apart_ms = self._apart()
-
-    def wall_ms(self) -> int:
-        """Epoch milliseconds."""
-        return wall_ms()
 
     def to_wall_ms(self, at: float) -> int:
         """A monotonic moment as epoch milliseconds: the same whenever it is asked, until the wall's clock is set."""

@@ -1,13 +1,15 @@
 # What happened, as the readers of /concurrency/events get it.
 #
-# Rule 1: publishing is on every request's path: an event's data is made when somebody reads it.
+# Rule 1: publishing is on every request's path: an event's data is made when somebody reads it, its text once for all.
 # Rule 2: nobody is waited for. A reader that is BACKLOG events behind is dropped.
 # Rule 3: ids only grow, over restarts too, so that a reader who comes back after one gets what it has not seen.
 
 import asyncio
+import json
 from collections import deque
 from collections.abc import Callable, Iterable
 from types import TracebackType
+from typing import Any, NamedTuple
 
 from proxy.service.clock import Clock
 
@@ -17,26 +19,41 @@ BACKLOG = 5000  # a pause that refuses a whole queue at once must not cost the r
 Data = dict[str, object]
 
 
+class EventKind(NamedTuple):
+    """What its events are called, and what makes their details of the fact that they tell."""
+
+    name: str
+    details_of: Callable[[Any], Data]
+
+
 class Event:
-    """One event; `data` has `at` (epoch milliseconds), `providerId` (None: it concerns no provider) and the rest."""
+    """One event; `fact` does not change any more. `provider_id` is None where it concerns none."""
 
-    __slots__ = ("_at", "_data", "_details", "_provider_id", "id", "name")
+    __slots__ = ("_at", "_fact", "_kind", "_provider_id", "_text", "id")
 
-    def __init__(self, event_id: int, name: str, provider_id: str | None, at: int, details: Callable[[], Data]) -> None:
+    def __init__(self, event_id: int, kind: EventKind, provider_id: str | None, at: int, fact: object) -> None:
         self.id = event_id
-        self.name = name
+        self._kind = kind
         self._provider_id = provider_id
         self._at = at
-        self._details: Callable[[], Data] | None = details
-        self._data: Data = {}
+        self._fact = fact
+        self._text: bytes | None = None
+
+    @property
+    def name(self) -> str:
+        return self._kind.name
 
     @property
     def data(self) -> Data:
-        """JSON-able; made at the first look."""
-        if self._details is not None:
-            self._data = {"at": self._at, "providerId": self._provider_id, **self._details()}
-            self._details = None  # and with it what it was made from
-        return self._data
+        """JSON-able: `at` (epoch milliseconds), `providerId` and the rest."""
+        return {"at": self._at, "providerId": self._provider_id, **self._kind.details_of(self._fact)}
+
+    @property
+    def text(self) -> bytes:
+        """As server-sent events have it; made at the first look, for every reader."""
+        if self._text is None:
+            self._text = f"id: {self.id}\nevent: {self.name}\ndata: {json.dumps(self.data)}\n\n".encode()
+        return self._text
 
     def __repr__(self) -> str:
         return f"<Event {self.id} {self.name} {self._provider_id}>"
@@ -67,6 +84,12 @@ class Subscription:
             finally:
                 self._waiter = None
         return self._backlog.popleft()
+
+    def waiting(self) -> list[Event]:
+        """What could be read without waiting; it is read by this."""
+        events = list(self._backlog)
+        self._backlog.clear()
+        return events
 
     def __enter__(self) -> "Subscription":
         return self
@@ -110,7 +133,7 @@ class EventStream:
     """All events of the process and their readers."""
 
     def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+        self._wall_ms = clock.wall_ms
         self._ring: deque[Event] = deque(maxlen=RING)
         # 1,000 ids for each millisecond, so that the next process begins above the last id of this one; exact in
         # JavaScript until the year 2255.
@@ -123,11 +146,11 @@ class EventStream:
 
     def publish(self, name: str, provider_id: str | None, **details: object) -> None:
         """Tell every reader, now."""
-        self.publish_lazily(name, provider_id, lambda: details)
+        self.publish_late(EventKind(name, dict), provider_id, details)
 
-    def publish_lazily(self, name: str, provider_id: str | None, details: Callable[[], Data]) -> None:
-        """The same; `details` is called when somebody reads the event, which may be much later or never."""
-        event = Event(self._next_id, name, provider_id, self._clock.wall_ms(), details)
+    def publish_late(self, kind: EventKind, provider_id: str | None, fact: object) -> None:
+        """The same; `kind` makes the details of `fact` when somebody reads the event: much later, or never."""
+        event = Event(self._next_id, kind, provider_id, self._wall_ms(), fact)
         self._next_id += 1
         self._ring.append(event)
         if self._subscriptions:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from logging import DEBUG, ERROR, INFO, WARNING
 
 from proxy.config.settings import Log as LogSettings
-from proxy.service.log_rendering import Line, renderer, told
+from proxy.service.log_rendering import Line, PlainLine, renderer, told
 from proxy.service.log_writer import LogWriter
 
 STDERR = 2
@@ -26,18 +26,18 @@ class Log:
     def __init__(self, settings: LogSettings, *, wall_ms: Callable[[], int], fd: int = STDERR) -> None:
         self._wall_ms = wall_ms
         self._fd = fd
-        self._level = _LEVELS[settings.level]
         self._writer = LogWriter(fd, renderer(settings.format, fd))
+        self._set_level(settings)
 
     def configure(self, settings: LogSettings) -> None:
         """A reload: level and format from now on."""
-        self._level = _LEVELS[settings.level]
+        self._set_level(settings)
         self._writer.render = renderer(settings.format, self._fd)
 
-    @property
-    def debugging(self) -> bool:
-        """Whether `debug` writes anything: spares making fields that nobody reads."""
-        return self._level <= DEBUG
+    def _set_level(self, settings: LogSettings) -> None:
+        self._level = _LEVELS[settings.level]
+        # Whether `debug` writes anything: spares making fields that nobody reads.
+        self.debugging = self._level <= DEBUG
 
     def debug(self, event: str, /, **fields: object) -> None:
         """What happens for each request, and what only a developer wants to know."""
@@ -64,7 +64,12 @@ class Log:
             error = sys.exc_info()[1] if error is True else error
             if isinstance(error, BaseException):
                 fields["exception"] = told(error)
-        self._writer.put(Line(self._wall_ms(), _NAMES[level], event, fields))
+        self._writer.put(PlainLine(self._wall_ms(), _NAMES[level], event, fields))
+
+    def put(self, level: int, line: Line) -> None:
+        """The same for one that makes its fields itself, in the writer's thread: it is not changed from now on."""
+        if level >= self._level:
+            self._writer.put(line)
 
     def close(self, timeout_s: float = CLOSE_S) -> bool:
         """Write what was said so far; False if that took longer than `timeout_s`. What is said later is lost. Waits, so

@@ -8,10 +8,12 @@
 import json
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
+from json.encoder import encode_basestring_ascii
 from types import TracebackType
-from typing import NamedTuple
+from typing import Protocol
 
 from structlog.dev import ConsoleRenderer, plain_traceback
 
@@ -21,13 +23,30 @@ MAX_CHARS = 8192  # of one value; all errors of a configuration file fit
 MAX_FRAMES = 20  # of one exception, the innermost; deeper ones are the event loop's and the library's
 
 
-class Line(NamedTuple):
-    """One line as it was said; `at_ms` is epoch milliseconds."""
+class Line(Protocol):
+    """What is said now and written later; nobody changes it meanwhile. `at_ms` is epoch milliseconds."""
+
+    at_ms: int
+    level: str
+    event: str
+
+    @property
+    def fields(self) -> dict[str, object]: ...
+
+    def json(self) -> str: ...
+
+
+@dataclass(slots=True)
+class PlainLine:
+    """A line whose fields were given when it was said."""
 
     at_ms: int
     level: str
     event: str
     fields: dict[str, object]
+
+    def json(self) -> str:
+        return _encode(_whole(self))
 
 
 Renderer = Callable[[Line], str]
@@ -37,7 +56,7 @@ def renderer(form: str, fd: int) -> Renderer:
     """What makes a Line text, without its line end. `form` is "json", "console", or "auto": console on a terminal."""
     terminal = os.isatty(fd)
     if form == "json" or (form == "auto" and not terminal):
-        return _as_json
+        return lambda line: line.json()
     console = ConsoleRenderer(
         colors=terminal and "NO_COLOR" not in os.environ,
         repr_native_str=True,
@@ -86,13 +105,21 @@ def _places(traceback: TracebackType | None) -> list[str]:
 _encode = json.JSONEncoder(default=str).encode  # made once: json.dumps with arguments makes one for each line
 
 
-def _as_json(line: Line) -> str:
-    return _encode(_whole(line))
+def quoted(value: str | None) -> str:
+    """A value as it stands in a line of JSON, cut like any other."""
+    if value is None:
+        return "null"
+    return encode_basestring_ascii(value if len(value) <= MAX_CHARS else _cut(value))
 
 
 def _whole(line: Line) -> dict[str, object]:
-    whole = {"timestamp": iso(line.at_ms), "level": line.level, "event": line.event, **line.fields}
-    for key, value in line.fields.items():
+    fields = line.fields
+    whole = {"timestamp": iso(line.at_ms), "level": line.level, "event": line.event, **fields}
+    for key, value in fields.items():
         if isinstance(value, str) and len(value) > MAX_CHARS:
-            whole[key] = value[:MAX_CHARS] + "…"
+            whole[key] = _cut(value)
     return whole
+
+
+def _cut(value: str) -> str:
+    return value[:MAX_CHARS] + "…"

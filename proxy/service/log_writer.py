@@ -10,7 +10,7 @@ import select
 import threading
 from collections import deque
 
-from proxy.service.log_rendering import Line, Renderer
+from proxy.service.log_rendering import Line, PlainLine, Renderer
 
 CAPACITY = 10_000  # lines, some 10 MB
 BATCH = 64  # lines rendered at a stretch, under 1 ms: the event loop waits for the interpreter's lock meanwhile
@@ -68,10 +68,10 @@ class LogWriter:
                 return
 
     def _write_batch(self) -> None:
-        lines = [self._lines.popleft() for _ in range(min(BATCH, len(self._lines)))]
+        lines: list[Line] = [self._lines.popleft() for _ in range(min(BATCH, len(self._lines)))]
         missing = self._missing
         if missing:
-            lines.append(Line(lines[-1].at_ms, "warning", "log.dropped", {"lines": missing}))
+            lines.append(PlainLine(lines[-1].at_ms, "warning", "log.dropped", {"lines": missing}))
         text = "".join([self._text(line) + "\n" for line in lines])
         if self._write(text.encode(errors="backslashreplace")):
             self._told += missing
@@ -83,7 +83,7 @@ class LogWriter:
             return self.render(line)
         except Exception as error:  # noqa: BLE001  this thread's top handler, see rule 3
             about: dict[str, object] = {"about": line.event, "error": type(error).__name__}
-            return self.render(Line(line.at_ms, "error", "log.failed", about))
+            return self.render(PlainLine(line.at_ms, "error", "log.failed", about))
 
     def _write(self, data: bytes) -> bool:
         rest = memoryview(b"\n" + data if self._torn else data)

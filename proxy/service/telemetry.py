@@ -5,49 +5,30 @@
 #         The steps of a request (queued, granted, released, left, refused) are events, and lines for debugging alone.
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from logging import INFO
+from typing import Any, NamedTuple
 
 from proxy.core.model import Effect, Snapshot
 from proxy.service.clock import Clock
-from proxy.service.events import EventStream
+from proxy.service.events import EventKind, EventStream
 from proxy.service.log import Log
 from proxy.service.log_rendering import iso
 from proxy.service.metrics import Metrics
+from proxy.service.record import RequestRecord
 from proxy.service.vocabulary import EFFECTS, NOT_RELOADED, RELOADED, STARRED, Fields, Words, in_json
 from proxy.store.records import SavedEvent
 
-PATH_CHARACTERS = 256  # of a request's path in its line: whole for every API there is, and no room for more
 POLL_QUIET_S = 60.0  # between two lines about failing polls of one provider (spec §8)
 
 
-@dataclass(slots=True, kw_only=True)
-class RequestRecord:
-    """One wide event per request: made when its head was read, filled in as it goes, told when it ends. `outcome` is
-    one of completed, abandoned (the client left), cut, refused, reclaimed, failed; `code` that of our own answer,
-    `why` what went wrong. `path` is as sent upstream, or else as asked for; never with the query. What could not be
-    read as a request has neither method nor path. `ticket_id` is what its steps are told with, None before it may
-    queue; `absorbed` how often it was put back into the queue. `refused` is the kind of the last limit that the
-    provider told it of, inside a 200 too."""
+class _Told(NamedTuple):
+    """What is done with one kind of effect: how it is counted; which event a step of a request is, None for a change of
+    state; and what makes its fields."""
 
-    method: str | None = None
-    path: str | None = None
-    upstream: str | None = None
-    provider_id: str | None = None
-    workspace: str | None = None
-    conversation: str | None = None
-    status: int | None = None
-    outcome: str = "failed"
-    code: str | None = None
-    why: str | None = None
-    waited_ms: int = 0
-    held_ms: int = 0
-    first_byte_ms: int | None = None
-    bytes: int = 0
-    counted: bool = False
-    ticket_id: int | None = None
-    absorbed: int = 0
-    refused: str | None = None
+    words: Words
+    measure: Callable[[str, Any], None] | None
+    step: EventKind | None
+    fields_of: Callable[[Any], Fields]
 
 
 class Telemetry:
@@ -67,42 +48,25 @@ class Telemetry:
         self._history = history
         self._metrics = Metrics(snapshots)
         self._polls_quiet_until: dict[str, float] = {}
+        self._told = {kind: self._how_to_tell(kind) for kind in EFFECTS}
 
     def observe(self, provider_id: str, effect: Effect) -> None:
         """What a scheduler did."""
-        words, fields_of = EFFECTS[type(effect)]
-        self._metrics.observe(provider_id, effect)
-        if words.of_a_request:
-            self._step(words, provider_id, partial(fields_of, effect, self._clock))
-        else:
-            self._change(words, provider_id, fields_of(effect, self._clock))
+        words, measure, step, fields_of = self._told[type(effect)]
+        if measure is not None:
+            measure(provider_id, effect)
+        if step is None:
+            self._change(words, provider_id, fields_of(effect))
+            return
+        self.events.publish_late(step, provider_id, effect)
+        if self.log.debugging:
+            self.log.say(words.level, words.line, {"provider": provider_id, **fields_of(effect)})
 
     def request_ended(self, record: RequestRecord) -> None:
         """The end of any request, counted or not; `record` is not changed any more."""
-        self._metrics.request_ended(record.provider_id, record.outcome, record.code)
-        if record.counted and record.provider_id is not None and record.first_byte_ms is not None:
-            self._metrics.first_byte(record.provider_id, record.first_byte_ms / 1000)
-        self.log.info(
-            "request.ended",
-            id=None if record.ticket_id is None else str(record.ticket_id),
-            provider=record.provider_id,
-            upstream=record.upstream,
-            workspace=record.workspace,
-            conversation=record.conversation,
-            method=record.method,
-            path=None if record.path is None else record.path[:PATH_CHARACTERS],
-            status=record.status,
-            outcome=record.outcome,
-            code=record.code,
-            why=record.why,
-            waited_ms=record.waited_ms,
-            held_ms=record.held_ms,
-            first_byte_ms=record.first_byte_ms,
-            bytes=record.bytes,
-            counted=record.counted,
-            absorbed=record.absorbed,
-            refused=record.refused,
-        )
+        record.at_ms = self._clock.wall_ms()
+        self._metrics.request_ended(record)
+        self.log.put(INFO, record)
 
     def starred(self, workspace: str, starred: bool) -> None:
         """A workspace's star was set or taken."""
@@ -130,11 +94,17 @@ class Telemetry:
         """The Prometheus text exposition, as of now."""
         return self._metrics.text()
 
-    def _step(self, words: Words, provider_id: str, fields: Callable[[], Fields]) -> None:
-        assert words.event is not None, "every step of a request is an event"
-        self.events.publish_lazily(words.event, provider_id, lambda: in_json(fields()))
-        if self.log.debugging:
-            self.log.say(words.level, words.line, {"provider": provider_id, **fields()})
+    def _how_to_tell(self, kind: type) -> _Told:
+        words, read = EFFECTS[kind]
+
+        def fields_of(effect: Effect) -> Fields:
+            return read(effect, self._clock)
+
+        step = None
+        if words.of_a_request:
+            assert words.event is not None, "every step of a request is an event"
+            step = EventKind(words.event, lambda effect: in_json(fields_of(effect)))
+        return _Told(words, self._metrics.measures.get(kind), step, fields_of)
 
     def _change(self, words: Words, provider_id: str | None, fields: Fields) -> None:
         if words.event is not None:

@@ -7,8 +7,8 @@ import asyncio
 
 from proxy.config import Upstream
 from proxy.errors import OwnAnswer
+from proxy.service.record import RequestRecord
 from proxy.service.runtime import Runtime
-from proxy.service.telemetry import RequestRecord
 from proxy.web.budget import BodyBudget
 from proxy.web.identity import OWN_HEADERS
 from proxy.web.outcome import carry
@@ -65,7 +65,8 @@ class Forwarder:
 
     def refused(self, error: OwnAnswer, head: RequestHead | None) -> None:
         """Account for what was refused before it was served; without `head` it was no request."""
-        record = RequestRecord(outcome="refused", code=error.code, status=error.status, why=error.message)
+        record = RequestRecord(outcome="refused")
+        record.code, record.status, record.why = error.code, error.status, error.message
         if head is not None:
             record.method, record.path = _method(head), _asked(head.target)
         self._runtime.telemetry.request_ended(record)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable
 
 from proxy.errors import ConnectFailed, ConnectTimedOut, OwnAnswer, WireError
-from proxy.service.telemetry import RequestRecord
+from proxy.service.record import RequestRecord
 from proxy.web.judge import Judge
 from proxy.web.passage import Aborted, Passage
 

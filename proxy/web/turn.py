@@ -11,8 +11,8 @@ from proxy.core.model import Slot, Ticket
 from proxy.core.turns import OpenRequest
 from proxy.errors import OwnAnswer
 from proxy.service.gate import CREDENTIALS
+from proxy.service.record import RequestRecord
 from proxy.service.runtime import Runtime
-from proxy.service.telemetry import RequestRecord
 from proxy.web.budget import Share
 from proxy.web.identity import Identity
 from proxy.web.judge import Judge

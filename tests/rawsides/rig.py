@@ -17,8 +17,9 @@ from proxy.core.scheduler import Scheduler
 from proxy.service.admission import Admission
 from proxy.service.clock import Clock
 from proxy.service.log import Log
+from proxy.service.record import RequestRecord
 from proxy.service.runtime import Runtime
-from proxy.service.telemetry import RequestRecord, Telemetry
+from proxy.service.telemetry import Telemetry
 from proxy.store import open_store
 from proxy.web.clients import ClientListener
 from proxy.web.forward import Forwarder

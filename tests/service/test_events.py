@@ -6,7 +6,7 @@ import time
 import pytest
 
 from proxy.service.clock import Clock
-from proxy.service.events import BACKLOG, RING, Event, EventStream, Subscription
+from proxy.service.events import BACKLOG, RING, Event, EventKind, EventStream, Subscription
 
 
 @pytest.fixture
@@ -166,15 +166,29 @@ async def test_a_reader_that_left_is_forgotten(stream: EventStream) -> None:
     assert repr(stream) == "<EventStream 1 kept, 0 readers>"
 
 
-async def test_details_are_made_at_the_first_look_and_once(stream: EventStream) -> None:
-    made: list[int] = []
+async def test_text_is_made_at_the_first_look_and_once_for_all_readers(stream: EventStream) -> None:
+    made: list[object] = []
 
-    def details() -> dict[str, object]:
-        made.append(1)
+    def details_of(fact: object) -> dict[str, object]:
+        made.append(fact)
         return {"x": len(made)}
 
     with stream.subscribe(None) as one, stream.subscribe(None) as other:
-        stream.publish_lazily("queued", "p", details)
-        events = [await anext(one), await anext(other)]
+        stream.publish_late(EventKind("queued", details_of), "p", "a fact")
+        events = [await anext(one), await anext(other), *await kept(stream)]
         assert made == []
-        assert [event.data["x"] for event in events] == [1, 1]
+        texts = [event.text for event in events]
+        assert made == ["a fact"]
+        assert texts == [texts[0]] * 3
+        assert texts[0].startswith(b"id: %d\nevent: queued\ndata: " % events[0].id)
+        assert texts[0].endswith(b', "providerId": "p", "x": 1}\n\n')
+
+
+async def test_what_waits_is_read_at_once_and_only_once(stream: EventStream) -> None:
+    with stream.subscribe(None) as subscription:
+        assert subscription.waiting() == []
+        publish(stream, 3)
+        assert (await anext(subscription)).data["number"] == 0
+        assert [event.data["number"] for event in subscription.waiting()] == [1, 2]
+        publish(stream, 1, "granted")
+        assert (await anext(subscription)).name == "granted"

@@ -17,7 +17,7 @@ from proxy.config.settings import Log as LogSettings
 from proxy.errors import StoreError
 from proxy.service.library_log import LibraryLog
 from proxy.service.log import Log
-from proxy.service.log_rendering import MAX_CHARS, Line, iso, renderer, told
+from proxy.service.log_rendering import MAX_CHARS, PlainLine, iso, renderer, told
 
 SECRET = "sk-secret"
 
@@ -92,7 +92,7 @@ def test_a_reload_changes_the_format(log: Log, tmp_path: Path) -> None:
 
 
 def test_auto_is_json_in_a_file_and_columns_on_a_terminal(file: int) -> None:
-    line = Line(0, "info", "thing.happened", {})
+    line = PlainLine(0, "info", "thing.happened", {})
     main, terminal = pty.openpty()
     try:
         assert renderer("auto", file)(line).startswith("{")
@@ -104,7 +104,7 @@ def test_auto_is_json_in_a_file_and_columns_on_a_terminal(file: int) -> None:
 
 
 def test_no_color_is_respected_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    line = Line(0, "info", "thing.happened", {})
+    line = PlainLine(0, "info", "thing.happened", {})
     main, terminal = pty.openpty()
     try:
         monkeypatch.delenv("NO_COLOR", raising=False)
@@ -119,18 +119,18 @@ def test_no_color_is_respected_on_a_terminal(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("form", ["json", "console"])
 @pytest.mark.parametrize("value", ["\x1b[2J", "a\nb", "a\r\n{}", "\x00", "\x9b1m", "\u2028", "\u202e", "\ud800"])
 def test_no_control_character_of_a_client_reaches_the_text(file: int, form: str, value: str) -> None:
-    text = renderer(form, file)(Line(0, "info", "request.ended", {"workspace": value, "path": [value]}))
+    text = renderer(form, file)(PlainLine(0, "info", "request.ended", {"workspace": value, "path": [value]}))
     assert text.isprintable()
     text.encode()
 
 
 def test_a_long_value_is_cut(file: int) -> None:
-    text = renderer("json", file)(Line(0, "info", "request.ended", {"workspace": "x" * (MAX_CHARS + 1)}))
+    text = renderer("json", file)(PlainLine(0, "info", "request.ended", {"workspace": "x" * (MAX_CHARS + 1)}))
     assert json.loads(text)["workspace"] == "x" * MAX_CHARS + "…"
 
 
 def test_a_value_that_json_does_not_know_is_written_as_text(file: int) -> None:
-    text = renderer("json", file)(Line(0, "info", "state.damaged", {"path": Path("/a")}))
+    text = renderer("json", file)(PlainLine(0, "info", "state.damaged", {"path": Path("/a")}))
     assert json.loads(text)["path"] == "/a"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from proxy.service.log_rendering import Line
+from proxy.service.log_rendering import Line, PlainLine
 from proxy.service.log_writer import BATCH, LogWriter
 
 
@@ -19,8 +19,8 @@ def as_text(line: Line) -> str:
     return line.event
 
 
-def line(event: str) -> Line:
-    return Line(0, "info", event, {})
+def line(event: str) -> PlainLine:
+    return PlainLine(0, "info", event, {})
 
 
 class Pipe:

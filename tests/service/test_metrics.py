@@ -19,6 +19,7 @@ from proxy.core.model import (
 )
 from proxy.errors import OWN_ANSWERS
 from proxy.service.metrics import BUCKETS_S, Metrics
+from proxy.service.record import RequestRecord
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
@@ -76,14 +77,27 @@ EVERYTHING: list[Effect] = [
 ]
 
 
+def observe(metrics: Metrics, effect: Effect) -> None:
+    if type(effect) in metrics.measures:
+        metrics.measures[type(effect)]("p", effect)
+
+
+def ended(metrics: Metrics, provider_id: str | None, outcome: str, **fields: object) -> None:
+    record = RequestRecord(outcome=outcome)
+    record.provider_id = provider_id
+    for name, value in fields.items():
+        assert hasattr(record, name)
+        setattr(record, name, value)
+    metrics.request_ended(record)
+
+
 def busy() -> Metrics:
     """Each kind of number has happened once."""
     metrics = Metrics(lambda: [snapshot("p")])
     for effect in EVERYTHING:
-        metrics.observe("p", effect)
-    metrics.request_ended("p", "completed", None)
-    metrics.request_ended(None, "refused", "unknown_upstream")
-    metrics.first_byte("p", 0.7)
+        observe(metrics, effect)
+    ended(metrics, "p", "completed", counted=True, first_byte_ms=700)
+    ended(metrics, None, "refused", code="unknown_upstream")
     metrics.poll_failed("p")
     metrics.unreadable("workspace")
     return metrics
@@ -181,8 +195,8 @@ def test_a_duration_is_in_every_bucket_from_its_own_up(name: str, seconds: float
 
 def test_a_bound_belongs_to_its_own_bucket() -> None:
     metrics = Metrics(list)
-    metrics.first_byte("p", 0.5)
-    metrics.first_byte("p", 5000.0)
+    ended(metrics, "p", "completed", counted=True, first_byte_ms=500)
+    ended(metrics, "p", "completed", counted=True, first_byte_ms=5_000_000)
     samples = scrape(metrics)
     assert of(samples, "time_to_first_byte_seconds_bucket", provider="p", le="0.25") == 0
     assert of(samples, "time_to_first_byte_seconds_bucket", provider="p", le="0.5") == 1
@@ -192,8 +206,8 @@ def test_a_bound_belongs_to_its_own_bucket() -> None:
 
 def test_everything_that_counts_is_counted() -> None:
     metrics = busy()
-    metrics.observe("p", rate_limited("rate"))
-    metrics.observe("p", rate_limited("rate"))
+    observe(metrics, rate_limited("rate"))
+    observe(metrics, rate_limited("rate"))
     samples = scrape(metrics)
     assert of(samples, "requests_total", provider="p", outcome="completed") == 1
     assert of(samples, "rate_limited_total", provider="p", kind="concurrency") == 1
@@ -219,7 +233,7 @@ def test_rare_counters_begin_at_zero_so_that_their_first_step_is_seen() -> None:
 def test_counts_outlive_the_provider_they_are_about() -> None:
     present = [snapshot("p")]
     metrics = Metrics(lambda: present)
-    metrics.observe("p", Reclaimed(slot(), "silent", 1.0))
+    observe(metrics, Reclaimed(slot(), "silent", 1.0))
     present.clear()
     assert of(scrape(metrics), "reclaimed_total", provider="p") == 1
 

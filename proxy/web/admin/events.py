@@ -5,11 +5,10 @@
 #         it is still connected.
 
 import asyncio
-import json
 
 from aiohttp import ClientConnectionError, web
 
-from proxy.service.events import Event, Subscription
+from proxy.service.events import Subscription
 from proxy.service.runtime import Runtime
 from proxy.web.admin.call import Answer, Call
 
@@ -43,11 +42,7 @@ async def tell(events: Subscription, response: web.StreamResponse, heartbeat_s: 
         except StopAsyncIteration:
             return
         else:
-            await response.write(_block(event))
-
-
-def _block(event: Event) -> bytes:
-    return f"id: {event.id}\nevent: {event.name}\ndata: {json.dumps(event.data)}\n\n".encode()
+            await response.write(b"".join([event.text, *(more.text for more in events.waiting())]))
 
 
 def _last_id(request: web.Request) -> int | None:

@@ -1,0 +1,105 @@
+# The one wide event of a request: what it holds, and how its line in the log is made.
+#
+# Rule 1: a record is not changed after its end: it is a line of the log, which another thread writes later.
+# Rule 2: `json` and `fields` say the same. Programs read it once per request, so it is put together by hand, in half of
+#         the time.
+
+from proxy.service.log_rendering import iso, quoted
+
+PATH_CHARACTERS = 256  # of a request's path in its line: whole for every API there is, and no room for more
+
+
+class RequestRecord:
+    """Made when a request's head was read, filled in as it goes, told when it ends. `outcome` is one of completed,
+    abandoned (the client left), cut, refused, reclaimed, failed; `code` that of our own answer, `why` what went wrong.
+    `path` is as sent upstream, or else as asked for; never with the query. What could not be read as a request has
+    neither method nor path. `ticket_id` is what its steps are told with, None before it may queue; `absorbed` how often
+    it was put back into the queue. `refused` is the kind of the last limit that the provider told it of, inside a 200
+    too."""
+
+    at_ms: int = 0  # its end, epoch milliseconds
+    level: str = "info"
+    event: str = "request.ended"
+
+    # Defaults are the class's: a request sets some of these fields, and pays for no other.
+    upstream: str | None = None
+    provider_id: str | None = None
+    workspace: str | None = None
+    conversation: str | None = None
+    status: int | None = None
+    code: str | None = None
+    why: str | None = None
+    waited_ms: int = 0
+    held_ms: int = 0
+    first_byte_ms: int | None = None
+    bytes: int = 0
+    counted: bool = False
+    ticket_id: int | None = None
+    absorbed: int = 0
+    refused: str | None = None
+
+    def __init__(self, *, method: str | None = None, path: str | None = None, outcome: str = "failed") -> None:
+        self.method = method
+        self.path = path
+        self.outcome = outcome
+
+    def __repr__(self) -> str:
+        return f"<RequestRecord {self.ticket_id} {self.method} {self.path} {self.outcome}>"
+
+    @property
+    def fields(self) -> dict[str, object]:
+        """By their names in the log."""
+        return {
+            "id": None if self.ticket_id is None else str(self.ticket_id),
+            "provider": self.provider_id,
+            "upstream": self.upstream,
+            "workspace": self.workspace,
+            "conversation": self.conversation,
+            "method": self.method,
+            "path": None if self.path is None else self.path[:PATH_CHARACTERS],
+            "status": self.status,
+            "outcome": self.outcome,
+            "code": self.code,
+            "why": self.why,
+            "waited_ms": self.waited_ms,
+            "held_ms": self.held_ms,
+            "first_byte_ms": self.first_byte_ms,
+            "bytes": self.bytes,
+            "counted": self.counted,
+            "absorbed": self.absorbed,
+            "refused": self.refused,
+        }
+
+    def json(self) -> str:
+        """Its line."""
+        return (
+            f'{{"timestamp": "{iso(self.at_ms)}", '
+            f'"level": "{self.level}", '
+            f'"event": "{self.event}", '
+            f'"id": {_number_in_quotes(self.ticket_id)}, '
+            f'"provider": {quoted(self.provider_id)}, '
+            f'"upstream": {quoted(self.upstream)}, '
+            f'"workspace": {quoted(self.workspace)}, '
+            f'"conversation": {quoted(self.conversation)}, '
+            f'"method": {quoted(self.method)}, '
+            f'"path": {quoted(self.path and self.path[:PATH_CHARACTERS])}, '
+            f'"status": {_number(self.status)}, '
+            f'"outcome": {quoted(self.outcome)}, '
+            f'"code": {quoted(self.code)}, '
+            f'"why": {quoted(self.why)}, '
+            f'"waited_ms": {self.waited_ms}, '
+            f'"held_ms": {self.held_ms}, '
+            f'"first_byte_ms": {_number(self.first_byte_ms)}, '
+            f'"bytes": {self.bytes}, '
+            f'"counted": {"true" if self.counted else "false"}, '
+            f'"absorbed": {self.absorbed}, '
+            f'"refused": {quoted(self.refused)}}}'
+        )
+
+
+def _number(number: int | None) -> str:
+    return "null" if number is None else str(number)
+
+
+def _number_in_quotes(number: int | None) -> str:
+    return "null" if number is None else f'"{number}"'
