@@ -21,7 +21,7 @@ from proxy.wire.body import Body
 from proxy.wire.drain import Drain
 from proxy.wire.half_close import HalfClosed, may_read
 from proxy.wire.head import RequestHead, parse_request, request_length
-from proxy.wire.head_reader import HeadReader
+from proxy.wire.head_reader import HeadReader, whole_head
 from proxy.wire.idle import IdleTimer
 from proxy.wire.keepalive import keep_alive
 from proxy.wire.listener import Listener
@@ -76,8 +76,12 @@ class ClientConnection(asyncio.Protocol):
         elif self._drain is not None:
             self._drain.data(data)
         elif request is None and self.writable:
-            self._buffer += data
-            self._read_head()
+            whole = None if self._buffer else whole_head(data)
+            if whole is None:
+                self._buffer += data
+                self._read_head()
+            else:
+                self._take_head(*whole)
         elif request is None:
             self._keep_for_later(data)
         elif request.failure is not None:
@@ -291,12 +295,20 @@ class ClientConnection(asyncio.Protocol):
             return
         try:
             raw = self._heads.take()
-            if raw is None:
-                if self._eof:
-                    self._close()
-                elif self._buffer and self._head_timer is None:
-                    self._head_timer = self._loop.call_later(self.listener.header_timeout_s(), self._head_too_slow)
-                return
+        except BadMessage as error:
+            self._refuse_head(OwnAnswer("bad_request", str(error)))
+            return
+        if raw is not None:
+            self._take_head(raw, self._heads.rest())
+        elif self._eof:
+            self._close()
+        elif self._buffer and self._head_timer is None:
+            self._head_timer = self._loop.call_later(self.listener.header_timeout_s(), self._head_too_slow)
+
+    def _take_head(self, raw: bytes, rest: bytes) -> None:
+        """Begin the request with this head; `rest` lies behind it."""
+        self._stop_head_timer()
+        try:
             head = parse_request(raw)
             length = request_length(head)
         except BadMessage as error:
@@ -305,8 +317,7 @@ class ClientConnection(asyncio.Protocol):
         if self._unwelcome is not None:
             self._refuse_head(self._unwelcome, head)
             return
-        self._stop_head_timer()
-        self._begin(Request(self, head, length), self._heads.rest())
+        self._begin(Request(self, head, length), rest)
 
     def _begin(self, request: Request, rest: bytes) -> None:
         self.request = request
