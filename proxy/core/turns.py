@@ -9,13 +9,13 @@
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 KNOWN_PROMPTS = 4  # prompt ids remembered per session: background sub-agents of an earlier prompt still run with theirs
 SPARED = 8  # open conversations that one eviction passes over while it looks for an idle one; bounds its cost
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnHints:
+class TurnHints(NamedTuple):
     """What a request says about its turn; `None` is "it does not say".
 
     `parent`: the conversation that started this one. `prompt_id`: the client's own name of the prompt.
@@ -30,7 +30,10 @@ class TurnHints:
     user_initiated: bool | None = None
     continues: bool | None = None
     side: bool = False
-    body_hash: bytes | None = None
+    body_hash: int | None = None
+
+
+NO_HINTS = TurnHints()
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -40,7 +43,7 @@ class _Session:
     started_at: int  # of the current turn, epoch ms
     open: int = 0
     idle_at: float = float("-inf")  # when the last request ended, monotonic
-    body_hash: bytes | None = None  # of the last request that had one
+    body_hash: int | None = None  # of the last request that had one
     prompts: dict[str, int] = field(default_factory=dict)  # prompt id -> its start, oldest first
 
     def remember(self, prompt_id: str, started_at: int) -> None:
@@ -49,12 +52,12 @@ class _Session:
             del self.prompts[next(iter(self.prompts))]
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
+@dataclass(slots=True, eq=False)
 class OpenRequest:
     """One request from `begin` to `end`; `started_at` is its prompt start in epoch milliseconds."""
 
     started_at: int
-    session: _Session | None = None
+    session: _Session | None
 
 
 class Turns:
@@ -79,26 +82,29 @@ class Turns:
         """A counted request has arrived. Give what is returned to `end` when it has ended, however it ended.
 
         Without a conversation nothing is remembered, and the prompt start is what is stated, or now."""
-        if stated_ms is not None:
-            stated_ms = min(stated_ms, now_ms)
+        if stated_ms is not None and stated_ms > now_ms:
+            stated_ms = now_ms
         if conversation is None:
-            return OpenRequest(started_at=now_ms if stated_ms is None else stated_ms)
+            return OpenRequest(now_ms if stated_ms is None else stated_ms, None)
         session = self._session(provider, conversation, hints.parent, now_ms)
-        session.started_at = min(session.started_at, now_ms)  # the wall clock may have been set back
-        started_at = min(self._start(session, hints, stated_ms, now, now_ms), now_ms)
+        if session.started_at > now_ms:  # the wall clock has been set back
+            session.started_at = now_ms
+        started_at = self._start(session, hints, stated_ms, now, now_ms)
         if hints.prompt_id is not None:
             session.remember(hints.prompt_id, started_at)
         if hints.body_hash is not None:
             session.body_hash = hints.body_hash
         session.open += 1
-        return OpenRequest(started_at=started_at, session=session)
+        return OpenRequest(started_at, session)
 
     def end(self, request: OpenRequest, now: float) -> None:
         """The request has ended. A second call for the same one does nothing."""
-        session, request.session = request.session, None
+        session = request.session
         if session is not None:
+            request.session = None
             session.open -= 1
-            session.idle_at = max(session.idle_at, now)
+            if session.idle_at < now:
+                session.idle_at = now
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -113,7 +119,7 @@ class Turns:
             # One prompt has one start: Codex' sub-agents state their own, later one beside the root's id.
             session.started_at = stated_ms if known is None else min(stated_ms, known)
         elif known is not None:
-            return known  # also of a prompt before the current one, which stays the current one
+            return min(known, now_ms)  # also of a prompt before the current one, which stays the current one
         elif hints.prompt_id is not None or self._begins(session, hints, now):
             session.started_at = now_ms
         return session.started_at
@@ -134,16 +140,21 @@ class Turns:
         """The conversation's session, its parent's if that is known, or a new one; now the most recently used."""
         key = (provider, conversation)
         session = self._sessions.get(key)
-        root_key = (provider, parent or conversation)
-        if root_key in self._sessions:
-            session = self._sessions[root_key]
-            self._sessions.move_to_end(root_key)
-        if session is None:
-            session = _Session(started_at=now_ms)
-        if key not in self._sessions and len(self._sessions) >= self._capacity:
-            self._evict()
-        self._sessions[key] = session
+        if session is None or parent is not None:
+            session = self._root(provider, parent) or session or _Session(started_at=now_ms)
+            if key not in self._sessions and len(self._sessions) >= self._capacity:
+                self._evict()
+            self._sessions[key] = session
         self._sessions.move_to_end(key)
+        return session
+
+    def _root(self, provider: str, parent: str | None) -> _Session | None:
+        """The session of a known parent, which has now been used; None if there is none."""
+        if parent is None:
+            return None
+        session = self._sessions.get((provider, parent))
+        if session is not None:
+            self._sessions.move_to_end((provider, parent))
         return session
 
     def _evict(self) -> None:

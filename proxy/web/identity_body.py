@@ -7,59 +7,70 @@
 # agent in the OpenAI chat, OpenAI Responses, Anthropic and Gemini formats.
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from proxy.web.identity_headers import BAD, Unreadable, identifier, json_object
 
 PARSED_BYTES = 8 * 1024 * 1024  # parsing costs 5 to 10 ms per MiB, and nothing else runs meanwhile
 
-_LISTS = ("messages", "input", "contents")  # chat and Anthropic; Responses; Gemini
+NOTHING: Mapping[str, object] = MappingProxyType({})  # what a body says that says nothing
+_PLAIN = (b"", b"identity")  # content codings that leave a body as it is
 _TOOL_ROLES = ("tool", "function")
 _SKIPPED_ROLES = ("system", "developer")  # Claude Code may end with role:system
 _TOOL_RESULT = ("tool_result", "_output")  # Anthropic blocks; Responses items: function_call_output and its kin
-_FUNCTION_RESPONSE = ("functionResponse", "function_response")
+_FUNCTION_RESPONSE = frozenset(("functionResponse", "function_response"))
 _REMINDER = "<system-reminder>"  # Claude Code appends such text by itself
 
 
-def parse(raw: bytes) -> dict[str, object] | None:
-    """The body as a JSON object; None when it is none, or too large to look."""
+def parse(raw: bytes, coding: bytes | None) -> Mapping[str, object]:
+    """The body as a JSON object; NOTHING when it is none, is too large to look, or has a content `coding`."""
     if len(raw) > PARSED_BYTES or raw[:64].lstrip()[:1] != b"{":
-        return None
-    return json_object(raw)
+        return NOTHING
+    if coding is not None and coding.strip().lower() not in _PLAIN:
+        return NOTHING
+    encoding = "utf-8"
+    if raw.startswith(b"{\0"):  # RFC 8259 has UTF-8 alone, the one before it had these too
+        encoding = "utf-32-le" if raw.startswith(b"{\0\0\0") else "utf-16-le"
+    try:
+        text = raw.decode(encoding, "surrogatepass")  # JSON itself can hold lone surrogates
+    except UnicodeDecodeError:
+        return NOTHING
+    return json_object(text) or NOTHING
 
 
 def conversation(body: Mapping[str, object]) -> str | Unreadable | None:
     """`prompt_cache_key`, else `metadata.user_id` (an id, or JSON with `session_id`), else `metadata.session_id`."""
-    found: str | Unreadable | None = None
-    for value in _conversation_fields(body):
-        candidate = identifier(value)
-        if isinstance(candidate, str):
-            return candidate
-        found = found or candidate
-    return found
+    key, metadata = identifier(body.get("prompt_cache_key")), body.get("metadata")
+    if isinstance(key, str) or not isinstance(metadata, dict):
+        return key
+    user = _user(metadata.get("user_id"))
+    if isinstance(user, str):
+        return user
+    session = identifier(metadata.get("session_id"))
+    return session if isinstance(session, str) else key or user or session
 
 
-def _conversation_fields(body: Mapping[str, object]) -> list[object]:
-    metadata = body.get("metadata")
-    if not isinstance(metadata, dict):
-        return [body.get("prompt_cache_key")]
-    user = metadata.get("user_id")
-    if isinstance(user, str) and user.startswith("{"):
-        inner = json_object(user)  # Claude Code: {"device_id", "account_uuid", "session_id"}
-        user = BAD if inner is None else inner.get("session_id")
-    return [body.get("prompt_cache_key"), user, metadata.get("session_id")]
+def _user(value: object) -> str | Unreadable | None:
+    if not isinstance(value, str) or not value.startswith("{"):
+        return identifier(value)
+    inner = json_object(value)  # Claude Code: {"device_id", "account_uuid", "session_id"}
+    return BAD if inner is None else identifier(inner.get("session_id"))
 
 
 def continues(body: Mapping[str, object]) -> bool | None:
     """True: the last message is a tool's result. False: it is a person's text. None: neither, or not known."""
-    messages = next((body[name] for name in _LISTS if name in body), None)
+    messages = body.get("messages", body.get("input", body.get("contents")))  # chat and Anthropic; Responses; Gemini
     if isinstance(messages, str):
         return False  # Responses: the input may be the text itself
     for message in reversed(messages if isinstance(messages, list) else []):
         if not isinstance(message, dict):
             return None
-        parts = _parts(message)
-        if message.get("role") not in _SKIPPED_ROLES and not _are_reminders(parts):
-            return _is_tool_result(message, parts)
+        role, parts = message.get("role"), _parts(message)
+        if role in _SKIPPED_ROLES or _are_reminders(parts):
+            continue
+        if role in _TOOL_ROLES or _holds_result(message) or any(map(_holds_result, parts)):
+            return True
+        return False if role == "user" else None
     return None
 
 
@@ -74,17 +85,14 @@ def _parts(message: Mapping[str, object]) -> _Parts:
 
 
 def _are_reminders(parts: _Parts) -> bool:
-    texts = [part.get("text") for part in parts]
-    return bool(texts) and all(isinstance(text, str) and text.startswith(_REMINDER) for text in texts)
+    return bool(parts) and all(map(_is_reminder, parts))
 
 
-def _is_tool_result(message: Mapping[str, object], parts: _Parts) -> bool | None:
-    role = message.get("role")
-    if role in _TOOL_ROLES or any(_holds_result(part) for part in (message, *parts)):
-        return True
-    return False if role == "user" else None
+def _is_reminder(part: Mapping[str, object]) -> bool:
+    text = part.get("text")
+    return isinstance(text, str) and text.startswith(_REMINDER)
 
 
 def _holds_result(part: Mapping[str, object]) -> bool:
     kind = part.get("type")
-    return (isinstance(kind, str) and kind.endswith(_TOOL_RESULT)) or any(name in part for name in _FUNCTION_RESPONSE)
+    return (isinstance(kind, str) and kind.endswith(_TOOL_RESULT)) or not _FUNCTION_RESPONSE.isdisjoint(part)

@@ -42,8 +42,9 @@ REQUEST_CLASS = b"x-claude-code-request-class"  # "main", or subagent, auxiliary
 # Sent by sub-agents alone; their first request ends in text that no person has typed.
 SUB_AGENT = frozenset((*PARENT, b"x-claude-code-parent-agent-id", b"x-openai-subagent"))
 CONTENT_ENCODING = b"content-encoding"
-_SINGLE = (CODEX_TURN, INITIATOR, REQUEST_CLASS, CONTENT_ENCODING)
-ASKED = OWN_HEADERS.union(WORKSPACE, CONVERSATION, PROMPT_STARTED_AT, PROMPT_ID, SUB_AGENT, _SINGLE)
+_SINGLE = (OWN_WORKSPACE, OWN_PROMPT_STARTED_AT, CODEX_TURN, INITIATOR, REQUEST_CLASS)
+BESIDE_CONVERSATION = SUB_AGENT.union(_SINGLE, WORKSPACE, PROMPT_STARTED_AT, PROMPT_ID)
+"""Whatever says more than which conversation it is: most tools send none of these."""
 
 ID_CHARACTERS = 256  # longest conversation or prompt id that is believed; measured ones have 26 to 150
 # Control characters, and the lone surrogates that JSON can hold and nothing can store.
@@ -52,6 +53,9 @@ _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _SECONDS_BELOW = 100_000_000_000  # as seconds the year 5138, as milliseconds 1973: tells the two apart
 _NUMBER = re.compile(r"\d{1,20}(\.\d{1,9})?", re.ASCII)
 _TIME_CHARACTERS = 64
+
+_JSON = json.JSONDecoder()
+_JSON_BLANKS = " \t\r\n"  # RFC 8259 2
 
 
 class Unreadable(Enum):
@@ -73,24 +77,24 @@ def text(value: bytes) -> str:
 
 def identifier(value: object, longest: int = ID_CHARACTERS) -> str | Unreadable | None:
     """An id as its sender wrote it; blank is none; what is no text, too long or has control characters is BAD."""
-    if value is None or (isinstance(value, str) and not value.strip()):
+    if not isinstance(value, str):
+        return None if value is None else BAD
+    if not value.strip():
         return None
-    if not isinstance(value, str) or len(value) > longest or _UNPRINTABLE.search(value):
-        return BAD
-    return value
+    return BAD if len(value) > longest or _UNPRINTABLE.search(value) else value
 
 
 def prompt_start(value: object, now_ms: int) -> int | Unreadable | None:
     """Epoch milliseconds, at most `now_ms`, of a number (ms or s), its text, or ISO 8601 (without an offset: UTC)."""
+    if value is None or value == "":
+        return None
     ms = _epoch_ms(value)
     if isinstance(ms, int):
         return min(ms, now_ms) if ms > 0 else BAD
     return ms
 
 
-def _epoch_ms(value: object) -> int | Unreadable | None:
-    if value is None or value == "":
-        return None
+def _epoch_ms(value: object) -> int | Unreadable:
     if isinstance(value, str):
         if not _NUMBER.fullmatch(value):
             return _iso_ms(value)
@@ -112,10 +116,11 @@ def _iso_ms(value: str) -> int | Unreadable:
     return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
-def json_object(value: str | bytes) -> dict[str, object] | None:
+def json_object(value: str) -> dict[str, object] | None:
     """The JSON object that this is, or None."""
+    value = value.strip(_JSON_BLANKS)
     try:
-        found = json.loads(value)
+        found, end = _JSON.raw_decode(value)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return found if end == len(value) and isinstance(found, dict) else None

@@ -71,17 +71,17 @@ def test_without_a_conversation_each_request_starts_when_it_arrives() -> None:
         (TurnHints(continues=False, side=True), 601, False),
         (TurnHints(prompt_id="new"), 1, False),
         (TurnHints(prompt_id="new", continues=True), 1, False),
-        (TurnHints(body_hash=b"first", continues=False), 1, True),
-        (TurnHints(body_hash=b"first", user_initiated=True), 1, True),
-        (TurnHints(body_hash=b"first", continues=False), 601, False),
-        (TurnHints(body_hash=b"other", continues=False), 1, False),
+        (TurnHints(body_hash=1, continues=False), 1, True),
+        (TurnHints(body_hash=1, user_initiated=True), 1, True),
+        (TurnHints(body_hash=1, continues=False), 601, False),
+        (TurnHints(body_hash=2, continues=False), 1, False),
     ],
 )
 def test_what_a_request_says_after_an_idle_time_decides_its_turn(
     hints: TurnHints, idle_s: float, same_turn: bool
 ) -> None:
     story = Story()
-    assert story.starts(10, TurnHints(body_hash=b"first", continues=False)) == 10
+    assert story.starts(10, TurnHints(body_hash=1, continues=False)) == 10
     assert story.starts(10 + idle_s, hints) == (10 if same_turn else 10 + idle_s)
 
 
@@ -262,7 +262,7 @@ HINTS = st.builds(
     user_initiated=st.none() | st.booleans(),
     continues=st.none() | st.booleans(),
     side=st.booleans(),
-    body_hash=st.none() | st.sampled_from([b"1", b"2"]),
+    body_hash=st.none() | st.sampled_from([1, 2]),
 )
 STEPS = st.lists(
     st.tuples(st.floats(0, 400), st.none() | IDS, HINTS, st.none() | st.integers(-9000, 9000), st.booleans())

@@ -314,8 +314,8 @@ NAMES = st.sampled_from(
         b"x-codex-turn-metadata",
         b"x-claude-code-prompt-id",
         b"x-parent-session-id",
-        b"X-Initiator",
-        b"Content-Encoding",
+        b"x-initiator",
+        b"content-encoding",
         b"session-id",
     ]
 )

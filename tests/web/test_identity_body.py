@@ -2,7 +2,7 @@
 
 import pytest
 
-from proxy.web.identity_body import continues, parse
+from proxy.web.identity_body import NOTHING, continues, parse
 
 USER = {"role": "user", "content": "do it"}
 ASSISTANT = {"role": "assistant", "content": "doing it"}
@@ -56,11 +56,21 @@ def test_the_last_message_says_whether_a_prompt_continues(body: dict[str, object
 
 
 @pytest.mark.parametrize(
-    "raw", [b"", b"[]", b"{", b"5", b'{"a":' * 100_000, b'{"a": \xff}', b"{" + b"\x00" * 99, b" " * 99]
+    "raw",
+    [
+        *(b"", b"[]", b"{", b"5", b'{"a":' * 100_000, b'{"a": \xff}', b"{" + b"\x00" * 99, b" " * 99),
+        *(b'{"a": 1} x', b'{"a": 1}{}', b'{"a": 1}\x00', b'\xef\xbb\xbf{"a": 1}', b'{"a": ' + b"9" * 5000 + b"}"),
+    ],
 )
 def test_what_is_no_json_object_is_nothing(raw: bytes) -> None:
-    assert parse(raw) is None
+    assert parse(raw, None) is NOTHING
 
 
-def test_an_object_is_found_behind_white_space() -> None:
-    assert parse(b'\r\n\t {"a": 1}') == {"a": 1}
+def test_an_object_is_found_between_white_space() -> None:
+    assert parse(b'\r\n\t {"a": 1}\r\n\t ', None) == {"a": 1}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-32-le"])
+def test_an_object_is_read_in_any_encoding_that_begins_with_its_brace(encoding: str) -> None:
+    text = '{"é": "\ud800"}'
+    assert parse(text.encode(encoding, "surrogatepass"), None) == {"é": "\ud800"}
