@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from json.encoder import encode_basestring_ascii
+from operator import methodcaller
 from types import TracebackType
 from typing import Protocol
 
@@ -56,7 +57,7 @@ def renderer(form: str, fd: int) -> Renderer:
     """What makes a Line text, without its line end. `form` is "json", "console", or "auto": console on a terminal."""
     terminal = os.isatty(fd)
     if form == "json" or (form == "auto" and not terminal):
-        return lambda line: line.json()
+        return methodcaller("json")
     console = ConsoleRenderer(
         colors=terminal and "NO_COLOR" not in os.environ,
         repr_native_str=True,

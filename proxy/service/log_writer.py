@@ -8,7 +8,7 @@
 import os
 import select
 import threading
-from collections import deque
+from queue import SimpleQueue
 
 from proxy.service.log_rendering import Line, PlainLine, Renderer
 
@@ -24,32 +24,34 @@ class LogWriter:
         self.render = render
         self._fd = fd
         self._capacity = capacity
-        self._lines: deque[Line] = deque()
+        # Written in C, like the lock below: threading.Event would cost either thread more than a whole line does.
+        self._lines: SimpleQueue[Line | None] = SimpleQueue()  # None: the end
         self._dropped = 0  # lines, since the start; each of the three has one thread that changes it
         self._lost = 0
         self._told = 0
         self._torn = False  # whether the last write ended inside a line
-        self._wake = threading.Event()
-        self._closing = threading.Event()
+        self._closed = False
+        self._open = threading.Lock()  # held until then
+        self._open.acquire()
         self._thread = threading.Thread(target=self._run, name="log", daemon=True)
         self._thread.start()
 
     def __repr__(self) -> str:
-        return f"<LogWriter fd {self._fd} waiting {len(self._lines)} missing {self._missing}>"
+        return f"<LogWriter fd {self._fd} waiting {self._lines.qsize()} missing {self._missing}>"
 
     def put(self, line: Line) -> None:
         """Take `line` to be written soon, or drop it."""
-        if len(self._lines) >= self._capacity:
+        if self._lines.qsize() < self._capacity:
+            self._lines.put(line)
+        else:
             self._dropped += 1
-            return
-        self._lines.append(line)
-        if not self._wake.is_set():
-            self._wake.set()
 
     def close(self, timeout_s: float) -> bool:
         """Write what was put before; False if that took longer than `timeout_s` and was given up."""
-        self._closing.set()
-        self._wake.set()
+        if not self._closed:
+            self._closed = True
+            self._lines.put(None)
+            self._open.release()
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
@@ -58,17 +60,18 @@ class LogWriter:
         return self._dropped + self._lost - self._told
 
     def _run(self) -> None:
-        while True:
-            self._wake.wait()
-            self._closing.wait(GATHER_S)
-            self._wake.clear()
-            while self._lines:
-                self._write_batch()
-            if self._closing.is_set() and not self._lines:
-                return
+        ended = False
+        while not ended:
+            taken = [self._lines.get()]
+            if self._lines.qsize() < BATCH and self._open.acquire(timeout=GATHER_S):
+                self._open.release()  # closed: nothing more comes
+            taken += [self._lines.get() for _ in range(min(BATCH - 1, self._lines.qsize()))]
+            lines = [line for line in taken if line is not None]
+            ended = len(lines) < len(taken)
+            if lines:
+                self._write_batch(lines)
 
-    def _write_batch(self) -> None:
-        lines: list[Line] = [self._lines.popleft() for _ in range(min(BATCH, len(self._lines)))]
+    def _write_batch(self, lines: list[Line]) -> None:
         missing = self._missing
         if missing:
             lines.append(PlainLine(lines[-1].at_ms, "warning", "log.dropped", {"lines": missing}))

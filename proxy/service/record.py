@@ -76,30 +76,22 @@ class RequestRecord:
             f'{{"timestamp": "{iso(self.at_ms)}", '
             f'"level": "{self.level}", '
             f'"event": "{self.event}", '
-            f'"id": {_number_in_quotes(self.ticket_id)}, '
+            f'"id": {quoted(None if self.ticket_id is None else str(self.ticket_id))}, '
             f'"provider": {quoted(self.provider_id)}, '
             f'"upstream": {quoted(self.upstream)}, '
             f'"workspace": {quoted(self.workspace)}, '
             f'"conversation": {quoted(self.conversation)}, '
             f'"method": {quoted(self.method)}, '
             f'"path": {quoted(self.path and self.path[:PATH_CHARACTERS])}, '
-            f'"status": {_number(self.status)}, '
+            f'"status": {"null" if self.status is None else self.status}, '
             f'"outcome": {quoted(self.outcome)}, '
             f'"code": {quoted(self.code)}, '
             f'"why": {quoted(self.why)}, '
             f'"waited_ms": {self.waited_ms}, '
             f'"held_ms": {self.held_ms}, '
-            f'"first_byte_ms": {_number(self.first_byte_ms)}, '
+            f'"first_byte_ms": {"null" if self.first_byte_ms is None else self.first_byte_ms}, '
             f'"bytes": {self.bytes}, '
             f'"counted": {"true" if self.counted else "false"}, '
             f'"absorbed": {self.absorbed}, '
             f'"refused": {quoted(self.refused)}}}'
         )
-
-
-def _number(number: int | None) -> str:
-    return "null" if number is None else str(number)
-
-
-def _number_in_quotes(number: int | None) -> str:
-    return "null" if number is None else f'"{number}"'
