@@ -5,14 +5,18 @@
 # Rule 2: it holds back only while an answer is to come that will say more, or until the window ends.
 
 
+from math import inf
+
+
 class Allowance:
-    """`until_at` is when it is over; None: nothing is known. Grants are numbered as by Slots."""
+    """`until_at` is when it is over; None: nothing is known. `last_grant` is the last that may go, inf without an end.
+    Grants are numbered as by Slots."""
 
     __slots__ = ("_told_at_grant", "last_grant", "until_at")
 
     def __init__(self) -> None:
         self.until_at: float | None = None
-        self.last_grant = 0
+        self.last_grant: float = inf
         self._told_at_grant = 0
 
     def tell(self, grant: int, count: int, until_at: float) -> None:
@@ -20,13 +24,9 @@ class Allowance:
         if grant >= self._told_at_grant:
             self._told_at_grant, self.last_grant, self.until_at = grant, grant + count, until_at
 
-    def holds(self, grants: int) -> bool:
-        """Whether after `grants` no more may go."""
-        return self.until_at is not None and grants >= self.last_grant
-
     def forget(self) -> None:
         """The window has ended, or nobody is left who could say more."""
-        self.until_at = None
+        self.until_at, self.last_grant = None, inf
 
     def __repr__(self) -> str:
         return f"<Allowance {'none' if self.until_at is None else f'to grant {self.last_grant}'}>"

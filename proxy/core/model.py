@@ -6,7 +6,7 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 
 class Phase(StrEnum):
@@ -73,10 +73,20 @@ class Ticket:
         return (self.prompt_started_at, self.id)
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
+class Holder(Protocol):
+    """Who holds a slot: told of what the scheduler has decided, never asked by it."""
+
+    def abort(self, why: str) -> None:
+        """Close the upstream connection before returning; the slot is no longer yours."""
+
+    def measure(self, slot: "Slot", now: float) -> None:
+        """Bring `slot.progress_at` up to date."""
+
+
+@dataclass(slots=True, eq=False)
 class Slot:
-    """One held unit of the limit. The wire writes `phase`, `bytes`, `last_byte_at` and `progress_at` directly while the
-    slot is held; everything else belongs to the scheduler."""
+    """One unit of the limit, and whoever has it. The wire writes `phase`, `bytes`, `last_byte_at` and `progress_at`
+    directly while the slot is held, the service `holder`; everything else belongs to the scheduler."""
 
     ticket: Ticket
     grant: int  # how many grants this provider had made before: orders grants and reductions
@@ -86,6 +96,8 @@ class Slot:
     phase: Phase = Phase.CONNECTING
     bytes: int = 0
     cooled_at: float = 0.0  # when the rest ends; meaningful while cooling
+    held: bool = False  # from its grant until it is given back; what names it later changes nothing
+    holder: Holder | None = None
     refused: bool = False  # the provider would not take it, so it does not count it
     taken: bool = False  # a successful answer has begun
 

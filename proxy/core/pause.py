@@ -8,6 +8,7 @@
 # Rule 4: a pair of state and event that `_NEXT` does not have is a bug and raises.
 
 from enum import StrEnum
+from math import inf
 
 from proxy.core.model import Kind, PausePolicy, RateLimit, Slot
 
@@ -66,20 +67,24 @@ def pause_s(policy: PausePolicy, seen: RateLimit, floor_s: float = 0.0) -> float
 class Pause:
     """The pause of one provider and the probe after it. `until_at` and `cause` are set during a pause alone."""
 
-    __slots__ = ("blocks", "cause", "probe", "probe_until_at", "state", "until_at")
+    __slots__ = ("blocks", "cause", "is_open", "probe", "probe_until_at", "state", "until_at")
 
     def __init__(self) -> None:
         self.state = State.OPEN
-        self.blocks = False  # whether no waiter may go now; what the state says, at hand for every grant
+        # What the state says, at hand for every request: whether all may go, and whether no waiter may go now.
+        self.is_open = True
+        self.blocks = False
         self.until_at: float | None = None
         self.cause: str | None = None
         self.probe: Slot | None = None
         self.probe_until_at = 0.0
 
     @property
-    def deadline(self) -> float | None:
-        """When time alone changes something: the end of the pause, or of the probe's time."""
-        return self.until_at if self.probe is None else self.probe_until_at
+    def deadline(self) -> float:
+        """When time alone changes something, or inf: the end of the pause, or of the probe's time."""
+        if self.probe is not None:
+            return self.probe_until_at
+        return inf if self.until_at is None else self.until_at
 
     def begin(self, until_at: float, cause: str) -> None:
         """Pause until `until_at`, whatever was before; a probe that is out is one no more."""
@@ -110,7 +115,7 @@ class Pause:
 
     def sent(self, slot: Slot, now: float) -> None:
         """A waiter was granted `slot`: the probe, if one is due."""
-        if self.state is not State.OPEN and self._move(Event.SEND) is State.PROBING:
+        if not self.is_open and self._move(Event.SEND) is State.PROBING:
             self.probe, self.probe_until_at = slot, now + PROBE_S
 
     def answered(self, slot: Slot) -> bool:
@@ -131,6 +136,7 @@ class Pause:
 
     def _move(self, event: Event) -> State:
         self.state = _NEXT[self.state, event]
+        self.is_open = self.state is State.OPEN
         self.blocks = self.state in _BLOCKING
         return self.state
 

@@ -5,6 +5,7 @@
 # Rule 3: the parts hold the state, each with its own rules: slots, limit, pause, gate, waiting. `out` is what happened.
 
 from collections.abc import Set as AbstractSet
+from math import inf
 
 from proxy.core.allowance import Allowance
 from proxy.core.cooldown import Cooldown
@@ -39,6 +40,7 @@ class Queue:
         "cooldown",
         "freed_at",
         "gate",
+        "gated",
         "limit",
         "out",
         "pause",
@@ -62,42 +64,63 @@ class Queue:
         self.allowance = Allowance()
         self.gate = Gate()
         self.out: list[Effect] = []
+        self._look_for_a_gate()
 
-    @property
-    def in_flight(self) -> int:
-        """Held and cooling slots, with the one whose becoming free started the poll that runs (spec §8)."""
-        return self.slots.in_flight + (self.gate.slot is not None)
+    def set_policy(self, policy: Policy) -> None:
+        """What is configured now."""
+        self.policy = policy
+        self._look_for_a_gate()
 
-    @property
-    def gated(self) -> bool:
-        """Whether a waiter is granted only after a poll."""
-        return self.policy.gate_interval_s is not None and self.limit.value is not None
+    def set_limit(self, value: int | None, *, learns: bool) -> None:
+        """What a person has decided."""
+        self.limit.set(value, learns=learns)
+        self._look_for_a_gate()
+
+    def learn_limit(self, slot: Slot) -> int | None:
+        """The limit that a refusal of `slot` for concurrency teaches, or None."""
+        searched = self.limit.value is None
+        accepted = sum(not other.refused for other in self.slots.holding()) if searched else 0
+        learned = self.limit.learn(slot.grant, self.slots.grants, accepted)
+        self._look_for_a_gate()
+        return learned
+
+    def _look_for_a_gate(self) -> None:
+        # Whether a waiter is granted only after a poll: asked at every step, and seldom another answer.
+        self.gated = self.policy.gate_interval_s is not None and self.limit.value is not None
 
     @property
     def room(self) -> bool:
         """Whether a waiter could be given a slot now, as far as we alone know."""
         return (
             not self.pause.blocks
-            and self.limit.has_room(self.in_flight)
-            and not self.allowance.holds(self.slots.grants)
+            and self.limit.has_room(self.slots.in_flight)
+            and self.slots.grants < self.allowance.last_grant
         )
 
-    def open_to_newcomers(self, now: float) -> bool:
-        """The fast path of §6.2: nobody waits, no pause, no poll, a free slot; with a gate, also by what it has told of
-        the provider's count."""
-        if self.waiting.is_ready or self.pause.until_at is not None or self.allowance.holds(self.slots.grants):
-            return False
-        if not self.gated:
-            return self.limit.has_room(self.in_flight)
+    def grant_at_once(self, ticket: Ticket, now: float) -> Granted | None:
+        """The fast path of §6.2: grant a newcomer that need not wait. None: nothing has changed. A grant brings no
+        deadline nearer."""
+        slots, limit, pause = self.slots, self.limit.value, self.pause
+        if self.waiting.ready or pause.until_at is not None or slots.grants >= self.allowance.last_grant:
+            return None
+        if (limit is not None and slots.in_flight >= limit) or (self.gated and not self._gate_lets_pass(now)):
+            return None
+        if not pause.is_open:
+            pause.passed()
+        return Granted(ticket, slots.grant(ticket, now), 0.0)
+
+    def _gate_lets_pass(self, now: float) -> bool:
+        """Whether no poll runs, and there is a free slot also by what polls have told of the provider's count."""
+        slots = self.slots
         if self.gate.polling:
             return False
-        ours = max(self.in_flight, self.slots.held + self.cooldown.lag.may_be_counted(now))
+        ours = max(slots.in_flight, slots.held + self.cooldown.lag.may_be_counted(now))
         return self.limit.has_room(ours + (self.gate.external(now) or 0))
 
     def pump(self, now: float, freed: Slot | None = None) -> None:
         """Something changed, `freed` became free for one: give what can be given, or ask the provider first."""
         if not self.gated:
-            while self.room and (ticket := self.waiting.take()) is not None:
+            while self.waiting.ready and self.room and (ticket := self.waiting.take()) is not None:
                 self.admit(ticket, now)
         elif self.gate.polling:
             self.gate.ask_again()
@@ -105,13 +128,14 @@ class Queue:
             assert self.policy.gate_interval_s is not None
             self.gate.start(now, self.policy.gate_interval_s, freed)
             slots = self.slots
-            self.gate.ours = Ours(slots.held, self.in_flight, slots.unseen(now, self.policy.gate_age_s), slots.grants)
+            slots.in_flight += freed is not None  # until the poll ends (spec §8)
+            self.gate.ours = Ours(slots.held, slots.in_flight, slots.unseen(now, self.policy.gate_age_s), slots.grants)
             self.out.append(PollUsage(ticket))
 
     @property
     def waits_for_news(self) -> bool:
         """Whether a poll let nobody go because a request might not have arrived; its answer says that it has."""
-        return self.gated and self.waiting.is_ready and self.gate.in_doubt and not self.policy.gate_age_s
+        return bool(self.gated and self.waiting.ready and self.gate.in_doubt and not self.policy.gate_age_s)
 
     def pump_if_due(self, now: float) -> None:
         """Ask the provider if nobody has for an interval (spec §8)."""
@@ -121,6 +145,7 @@ class Queue:
     def polled(self, reading: GateReading) -> None:
         """A poll ended. Grants at most one."""
         now, gate = reading.at, self.gate
+        self.slots.in_flight -= gate.slot is not None
         again = gate.finish(reading)
         if reading.observed is not None and self.gated:
             self._learn(reading.observed)
@@ -156,11 +181,6 @@ class Queue:
         self.waiting.add(ticket)
         self.out.append(Queued(ticket))
 
-    def let_pass(self, ticket: Ticket, now: float) -> Granted:
-        """Grant a newcomer."""
-        self.pause.passed()
-        return Granted(ticket, self.slots.grant(ticket, now), 0.0)
-
     def admit(self, ticket: Ticket, now: float) -> None:
         """Grant a waiter that was taken out."""
         slot = self.slots.grant(ticket, now)
@@ -174,11 +194,11 @@ class Queue:
         # Without a limit nobody waits for a slot, so none needs its rest (spec §6.3).
         rest_s = self.cooldown.seconds if reached and self.limit.value is not None else 0.0
         self.out.append(Released(slot, self.slots.give_back(slot, now, rest_s)))
-        if reached and not slot.refused and self.gated:
+        if self.gated and reached and not slot.refused:
             self.cooldown.lag.ended(now)
-        if not self.slots.held:
+        if self.allowance.until_at is not None and not self.slots.held:
             self.allowance.forget()
-        was_probe = self.pause.left(slot)
+        was_probe = not self.pause.is_open and self.pause.left(slot)
         if back is not None and back_at > now:
             back.queued_at = now
             self.waiting.rest(back, back_at)
@@ -220,39 +240,47 @@ class Queue:
     @property
     def deadline(self) -> float | None:
         """When time alone changes something next, or None."""
-        by_time = (
-            self.slots.deadline,
-            self.pause.deadline,
-            self.allowance.until_at,
-            self.recovery.due_at,
-            self.waiting.next_wake_at,
-        )
-        times = [at for at in by_time if at is not None]
-        longest = self.waiting.longest()
-        if longest is not None:
-            times.append(longest.queued_at + self.policy.max_wait_s)
+        at, waiting = self.slots.next_cooled_at, self.waiting
+        if not self.pause.is_open:
+            at = min(at, self.pause.deadline)
+        if self.allowance.until_at is not None:
+            at = min(at, self.allowance.until_at)
+        if self.recovery.due_at is not None:
+            at = min(at, self.recovery.due_at)
+        if waiting.resting:
+            at = min(at, waiting.next_wake_at)
+        if waiting.ready and (longest := waiting.longest()) is not None:
+            at = min(at, longest.queued_at + self.policy.max_wait_s)
             if self.gated and not self.gate.polling and self.room:
-                times.append(self.gate.next_poll_at)
-        return min(times, default=None)
+                at = min(at, self.gate.next_poll_at)
+        return None if at == inf else at
 
     def tick(self, now: float) -> None:
         """Do what is due at `now`. Who has waited for max_wait is refused last: a slot may have become free for it. In
         a pause nobody is: whom it outlasts was told before (spec §6.4)."""
-        if self.pause.until_at is not None and self.pause.until_at <= now:
-            self.end_pause("elapsed", now)
-        elif self.pause.probe is not None and self.pause.probe_until_at <= now:
-            self.pause.answered(self.pause.probe)
-            self.pump(now)
+        if not self.pause.is_open and self.pause.deadline <= now:
+            if self.pause.probe is None:
+                self.end_pause("elapsed", now)
+            else:
+                self.pause.answered(self.pause.probe)
+                self.pump(now)
         if self.allowance.until_at is not None and self.allowance.until_at <= now:
             self.allowance.forget()
             self.pump(now)
-        while (ticket := self.waiting.woken(now)) is not None:
+        while self.waiting.resting and (ticket := self.waiting.woken(now)) is not None:
             self.line_up(ticket, now)
             self.pump(now)
-        while (slot := self.slots.cooled(now)) is not None:
+        while self.slots.next_cooled_at <= now:
+            slot = self.slots.cool()
             self.freed_at = now
-            self.pump(now, slot)
-        self.pump_if_due(now)
+            if self.gated or self.waiting.ready:
+                self.pump(now, slot)
+        if self.gated:
+            self.pump_if_due(now)
+        if self.waiting.ready:
+            self._refuse_late(now)
+
+    def _refuse_late(self, now: float) -> None:
         while (ticket := self.waiting.longest()) and ticket.queued_at + self.policy.max_wait_s <= now:
             self.refuse(ticket, "queue_timeout")
 

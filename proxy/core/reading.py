@@ -13,7 +13,7 @@ def snapshot(queue: Queue, refusals: Refusals, provider_id: str, now: float) -> 
         provider_id=provider_id,
         limit=queue.limit.value,
         held=queue.slots.held,
-        cooling=queue.in_flight - queue.slots.held,
+        cooling=queue.slots.in_flight - queue.slots.held,
         queued=len(queue.waiting),
         paused_until_at=queue.pause.until_at,
         pause_cause=queue.pause.cause,
@@ -33,7 +33,7 @@ def snapshot(queue: Queue, refusals: Refusals, provider_id: str, now: float) -> 
         strikes_allowed=queue.policy.strikes,
         restore_at=recovery.due_at,
         restore_after_s=recovery.after_s,
-        few_left_until_at=queue.allowance.until_at if queue.allowance.holds(queue.slots.grants) else None,
+        few_left_until_at=queue.allowance.until_at if queue.slots.grants >= queue.allowance.last_grant else None,
         quota=refusals.quota,
     )
 
@@ -57,6 +57,6 @@ def described(queue: Queue, provider_id: str) -> str:
     limit = "∞" if queue.limit.value is None else queue.limit.value
     paused = "" if queue.pause.until_at is None else f" paused until {queue.pause.until_at:.3f}"
     return (
-        f"<Scheduler {provider_id} held {queue.slots.held}/{limit} cooling {queue.in_flight - queue.slots.held}"
+        f"<Scheduler {provider_id} held {queue.slots.held}/{limit} cooling {queue.slots.in_flight - queue.slots.held}"
         f" waiting {len(queue.waiting)}{paused}>"
     )

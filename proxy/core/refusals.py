@@ -40,8 +40,7 @@ class Refusals:
             self.quota, self._quota_at_grant = seen, queue.slots.grants
         elif seen.kind == Kind.CONCURRENCY:
             self.strikes.add(now, seen.at)
-            accepted = sum(not other.refused for other in queue.slots.holding())
-            if (learned := queue.limit.learn(slot.grant, queue.slots.grants, accepted)) is not None:
+            if (learned := queue.learn_limit(slot)) is not None:
                 queue.out.append(LimitSet(learned, "learned"))
         if queue.limit.value is not None:
             self._react(slot, seen, now)
@@ -50,7 +49,8 @@ class Refusals:
         """A successful answer has begun."""
         slots, limit = self._queue.slots, self._queue.limit
         slots.mark_taken(slot, taken=True)
-        limit.served_at_once = max(limit.served_at_once, slots.taken)
+        if limit.learns and slots.taken > limit.served_at_once:
+            limit.served_at_once = slots.taken
         if self.quota is not None and slot.grant > self._quota_at_grant:
             self.quota = None
 

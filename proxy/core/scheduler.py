@@ -4,6 +4,7 @@
 # Rule 2: whatever names a slot that is not held any more, or a ticket that does not wait, changes nothing.
 # Rule 3: what must happen later is in `next_deadline`; whoever owns the clock calls `tick` then.
 
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 
 from proxy.core import reading
@@ -73,21 +74,21 @@ class Scheduler:
 
     # --- asking, leaving, giving back ---------------------------------------------------------------------------
 
-    def grant_at_once(self, ticket: Ticket, now: float) -> Granted | None:
-        """The fast path of §6.2: grant `ticket` if it need not wait. None: nothing has changed."""
-        return self._queue.let_pass(ticket, now) if self._queue.open_to_newcomers(now) else None
-
     def request(self, ticket: Ticket, now: float) -> list[Effect]:
         """Grant `ticket` at once, let it wait, or refuse it."""
         queue = self._queue
-        if (granted := self.grant_at_once(ticket, now)) is not None:
-            queue.out.append(granted)
-        elif len(queue.waiting) >= queue.policy.max_waiting:
+        if (granted := queue.grant_at_once(ticket, now)) is not None:
+            return [granted]
+        if len(queue.waiting) >= queue.policy.max_waiting:
             queue.out.append(Refused(ticket, "queue_full"))
         else:
             queue.line_up(ticket, now)
             queue.pump_if_due(now)  # with a gate there may be a free slot that only a poll can give
         return self._flush()
+
+    def grant_at_once(self, ticket: Ticket, now: float) -> Granted | None:
+        """The fast path of §6.2: grant `ticket` if it need not wait. None: nothing has changed."""
+        return self._queue.grant_at_once(ticket, now)
 
     def cancel(self, ticket: Ticket, now: float) -> list[Effect]:
         """The waiter's client left."""
@@ -109,27 +110,29 @@ class Scheduler:
     def release(self, slot: Slot, now: float, *, reached: bool = True) -> list[Effect]:
         """The answer's last byte has passed, or its upstream connection is closed. `reached`: whether the upstream ever
         saw the request; only then the slot rests. A second release, or one after a reclaim, does nothing."""
-        if self._queue.slots.holds(slot):
+        if slot.held:
             self._queue.let_go(slot, now, reached=reached)
         return self._flush()
 
     def requeue(self, slot: Slot, now: float, *, rest_s: float = 0.0) -> list[Effect]:
         """Give `slot` back after an absorbed refusal and put its ticket back in its own place (spec §7.5), which counts
         again after `rest_s`."""
-        if self._queue.slots.holds(slot):
+        if slot.held:
             self._queue.let_go(slot, now, back=slot.ticket, back_at=now + rest_s)
         return self._flush()
 
     def reclaim(self, slot: Slot, now: float, why: str = OPERATOR) -> list[Effect]:
         """Take `slot` from its holder, who must close its upstream connection."""
-        if self._queue.slots.holds(slot):
+        if slot.held:
             self._queue.reclaim(slot, now, why, now - slot.granted_at)
         return self._flush()
 
-    def reclaim_overdue(self, now: float) -> list[Effect]:
-        """The watchdog: take back every slot that is silent or held for too long (spec §9)."""
+    def reclaim_overdue(self, now: float, slots: Iterable[Slot] | None = None) -> list[Effect]:
+        """The watchdog: of `slots`, or else of all, take back each that is silent or held for too long (spec §9)."""
         silent_s, hold_s = self.policy.slot_timeout_s, self.policy.max_hold_s
-        for slot in self._queue.slots.holding():
+        for slot in self.holding() if slots is None else slots:
+            if not slot.held:
+                continue
             if hold_s is not None and now - slot.granted_at >= hold_s:
                 self._queue.reclaim(slot, now, "max_hold", now - slot.granted_at)
             elif silent_s is not None and now - slot.progress_at >= silent_s:
@@ -141,10 +144,12 @@ class Scheduler:
     def answered(self, slot: Slot, now: float, *, success: bool = True) -> list[Effect]:
         """An answer without a rate limit has begun: a probe has succeeded, the others may follow. One that is no
         `success` shows nothing else."""
+        queue = self._queue
         if success:
             self._refusals.succeeded(slot)
-        if self._queue.pause.answered(slot) or self._queue.waits_for_news:
-            self._queue.pump(now)
+        if (queue.pause.is_open or not queue.pause.answered(slot)) and not (queue.gated and queue.waits_for_news):
+            return []
+        queue.pump(now)
         return self._flush()
 
     def rate_limited(
@@ -152,7 +157,7 @@ class Scheduler:
     ) -> list[Effect]:
         """The provider refused the request of `slot`, held or not any more, with a limit of `kind` (spec §7.2, §7.3);
         a 429 of unknown kind counts as rate."""
-        seen = RateLimit(now_ms, status, kind, retry_after_ms, self._queue.in_flight)
+        seen = RateLimit(now_ms, status, kind, retry_after_ms, self.in_flight)
         self._refusals.told(slot, seen, now)
         return self._flush()
 
@@ -163,7 +168,7 @@ class Scheduler:
         if self.limit is not None and 0 < wait_s <= self.policy.pause.max_s:
             if count == 0:
                 queue.lengthen_pause(now + wait_s, "exhausted")
-            elif slot is self.slot(slot.id):
+            elif slot.held:
                 queue.allowance.tell(slot.grant, count, now + wait_s)
                 if count >= self.limit:
                     queue.allowance.forget()
@@ -182,7 +187,7 @@ class Scheduler:
         since a person has decided."""
         queue = self._queue
         removed = limit is None and queue.limit.value is not None
-        queue.limit.set(limit, learns=learns)
+        queue.set_limit(limit, learns=learns)
         queue.recovery.forget()
         queue.out.append(LimitSet(limit, by))
         if removed:
@@ -206,7 +211,7 @@ class Scheduler:
     def set_policy(self, policy: Policy, now: float) -> list[Effect]:
         """A reload: nothing that is held or waits is disturbed, but new patience and limits of the queue count."""
         queue = self._queue
-        queue.policy = policy
+        queue.set_policy(policy)
         queue.recovery.configure(policy.auto_restore_s, now, reduced=queue.limit.original is not None)
         queue.refuse_impatient()
         queue.pump(now)
@@ -237,7 +242,8 @@ class Scheduler:
     def tick(self, now: float, now_ms: int) -> list[Effect]:
         """Do everything that is due at `now`: rests and pauses that end, a probe's time, a poll, lost patience, a step
         back towards the limit before a reduction. `now_ms` is the same moment as epoch milliseconds."""
-        self._restore_by_itself(now, now_ms)
+        if self._queue.limit.original is not None:
+            self._restore_by_itself(now, now_ms)
         self._queue.tick(now)
         return self._flush()
 
@@ -279,7 +285,7 @@ class Scheduler:
     @property
     def in_flight(self) -> int:
         """Held and cooling slots, with the one whose becoming free started the poll that runs (spec §8)."""
-        return self._queue.in_flight
+        return self._queue.slots.in_flight
 
     @property
     def held(self) -> int:
@@ -288,6 +294,10 @@ class Scheduler:
     @property
     def cooling(self) -> int:
         return self.in_flight - self.held
+
+    def holding(self) -> list[Slot]:
+        """Held slots, first granted first."""
+        return self._queue.slots.holding()
 
     def slots(self) -> list[Slot]:
         """Held slots, first granted first, then cooling ones, first to be free first."""
@@ -319,6 +329,6 @@ class Scheduler:
         if recovery.due_at is None or (recovery.due_at <= now and not self._refusals.bears_more(now)):
             recovery.wait(now, reduced=queue.limit.original is not None)
         elif recovery.due_at <= now:
-            queue.out.append(LimitSet(queue.limit.step_up(now_ms, queue.in_flight), "auto_restore"))
+            queue.out.append(LimitSet(queue.limit.step_up(now_ms, self.in_flight), "auto_restore"))
             recovery.stepped(now, reduced=queue.limit.original is not None)
             queue.pump(now)

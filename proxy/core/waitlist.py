@@ -12,6 +12,7 @@
 from collections import OrderedDict
 from collections.abc import Set as AbstractSet
 from heapq import heapify, heappop, heappush, heapreplace
+from math import inf
 
 from proxy.core.model import Ticket
 
@@ -31,32 +32,28 @@ class _Room:
 
 
 class Waitlist:
-    """The waiters of one provider. `stars` is the live set of starred workspaces; its owner calls `star_changed`."""
+    """The waiters of one provider, by id: those who are `ready` to be next, by the time they queued, and those who are
+    `resting`. `stars` is the live set of starred workspaces; its owner calls `star_changed`."""
 
-    __slots__ = ("_heads", "_live", "_resting", "_rests", "_rooms", "_stars")
+    __slots__ = ("_heads", "_rests", "_rooms", "_stars", "ready", "resting")
 
     def __init__(self, stars: AbstractSet[str]) -> None:
         self._stars = stars
-        self._live: OrderedDict[int, Ticket] = OrderedDict()  # by the time they queued
+        self.ready: OrderedDict[int, Ticket] = OrderedDict()
         self._rooms: dict[str, _Room] = {}  # only those with a live waiter
         self._heads: list[tuple[bool, int]] = []  # heap of (not starred, key of a room's first)
-        self._resting: dict[int, Ticket] = {}
+        self.resting: dict[int, Ticket] = {}
         self._rests: list[tuple[float, int]] = []  # heap of (end of the rest, id), some of which have left
 
     def __len__(self) -> int:
-        return len(self._live) + len(self._resting)
+        return len(self.ready) + len(self.resting)
 
     def __contains__(self, ticket: Ticket) -> bool:
         return self.get(ticket.id) is ticket
 
     def __repr__(self) -> str:
-        resting = f", {len(self._resting)} of them resting" if self._resting else ""
+        resting = f", {len(self.resting)} of them resting" if self.resting else ""
         return f"<Waitlist {len(self)} waiting in {len(self.workspaces())} workspaces{resting}>"
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether somebody could be next."""
-        return bool(self._live)
 
     def add(self, ticket: Ticket) -> None:
         """Let `ticket` wait; it must not be waiting already."""
@@ -64,7 +61,7 @@ class Waitlist:
         if room is None:
             room = self._rooms[ticket.workspace] = _Room()
         key = ticket.prompt_started_at << _ID_BITS | ticket.id
-        self._live[ticket.id] = ticket
+        self.ready[ticket.id] = ticket
         heappush(room.keys, key)
         room.live += 1
         if room.keys[0] is key:
@@ -72,30 +69,29 @@ class Waitlist:
 
     def rest(self, ticket: Ticket, until_at: float) -> None:
         """Let `ticket` wait, but not be next before `until_at`; then it is to be woken, and added."""
-        self._resting[ticket.id] = ticket
+        self.resting[ticket.id] = ticket
         heappush(self._rests, (until_at, ticket.id))
 
     def woken(self, now: float) -> Ticket | None:
         """Take out one whose rest is over at `now`; None if there is none."""
-        next_wake_at = self.next_wake_at
-        if next_wake_at is None or next_wake_at > now:
+        if self.next_wake_at > now:
             return None
-        return self._resting.pop(heappop(self._rests)[1])
+        return self.resting.pop(heappop(self._rests)[1])
 
     @property
-    def next_wake_at(self) -> float | None:
-        """When the next rest ends."""
+    def next_wake_at(self) -> float:
+        """When the next rest ends, or inf."""
         rests = self._rests
-        while rests and rests[0][1] not in self._resting:
+        while rests and rests[0][1] not in self.resting:
             heappop(rests)
-        return rests[0][0] if rests else None
+        return rests[0][0] if rests else inf
 
     def first(self) -> Ticket | None:
         """Whose turn it is, or None."""
         heads = self._heads
         while heads:
             not_starred, key = heads[0]
-            ticket = self._live.get(key & _ID)
+            ticket = self.ready.get(key & _ID)
             if ticket is not None:
                 workspace = ticket.workspace
                 if self._rooms[workspace].keys[0] == key and (workspace in self._stars) is not not_starred:
@@ -107,7 +103,7 @@ class Waitlist:
         """Take out and return whose turn it is, or None."""
         ticket = self.first()
         if ticket is not None:
-            del self._live[ticket.id]
+            del self.ready[ticket.id]
             room = self._rooms[ticket.workspace]
             room.live -= 1
             if room.live:
@@ -121,12 +117,12 @@ class Waitlist:
 
     def remove(self, ticket: Ticket) -> bool:
         """Take `ticket` out, wherever it stands; False if it was not waiting."""
-        if self._resting and self._resting.get(ticket.id) is ticket:
-            del self._resting[ticket.id]
+        if self.resting and self.resting.get(ticket.id) is ticket:
+            del self.resting[ticket.id]
             return True
-        if self._live.get(ticket.id) is not ticket:
+        if self.ready.get(ticket.id) is not ticket:
             return False
-        del self._live[ticket.id]
+        del self.ready[ticket.id]
         room = self._rooms[ticket.workspace]
         room.live -= 1
         if not room.live:
@@ -135,13 +131,13 @@ class Waitlist:
         elif room.keys[0] & _ID == ticket.id:
             self._announce(ticket.workspace, self._advance(room))
         elif len(room.keys) > 2 * room.live + _SLACK:
-            room.keys = [key for key in room.keys if key & _ID in self._live]
+            room.keys = [key for key in room.keys if key & _ID in self.ready]
             heapify(room.keys)
         return True
 
     def longest(self) -> Ticket | None:
         """The waiter that queued before all others, or None: the first to lose its patience. Who rests has it yet."""
-        return next(iter(self._live.values()), None)
+        return next(iter(self.ready.values()), None)
 
     def star_changed(self, workspace: str) -> None:
         """The star of `workspace` was set or taken: its waiters move now."""
@@ -152,26 +148,26 @@ class Waitlist:
     def count(self, workspace: str) -> int:
         """How many of this workspace wait."""
         room = self._rooms.get(workspace)
-        resting = sum(ticket.workspace == workspace for ticket in self._resting.values())
+        resting = sum(ticket.workspace == workspace for ticket in self.resting.values())
         return resting + (0 if room is None else room.live)
 
     def workspaces(self) -> AbstractSet[str]:
         """The workspaces that have a waiter."""
-        return self._rooms.keys() | {ticket.workspace for ticket in self._resting.values()}
+        return self._rooms.keys() | {ticket.workspace for ticket in self.resting.values()}
 
     def get(self, ticket_id: int) -> Ticket | None:
         """The waiter of this id, or None."""
-        return self._live.get(ticket_id) or self._resting.get(ticket_id)
+        return self.ready.get(ticket_id) or self.resting.get(ticket_id)
 
     def ordered(self) -> list[Ticket]:
         """Every waiter in the order of service: O(n log n), for pages and for the end of a queue."""
-        everybody = [*self._live.values(), *self._resting.values()]
+        everybody = [*self.ready.values(), *self.resting.values()]
         return sorted(everybody, key=lambda ticket: (ticket.workspace not in self._stars, ticket.order))
 
     def _advance(self, room: _Room) -> int:
         """The key of the first live waiter of `room`, after its former first has left."""
         keys = room.keys
-        while keys[0] & _ID not in self._live:
+        while keys[0] & _ID not in self.ready:
             heappop(keys)
         return keys[0]
 

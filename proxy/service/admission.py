@@ -6,12 +6,12 @@
 # Rule 3: `release` never waits and never fails, so it can stand in any `finally`.
 
 import asyncio
-import math
 import random
-from collections.abc import Callable, Mapping
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from math import ceil, inf
+from typing import Any
 
-from proxy.core.model import Effect, Granted, PollUsage, Reclaimed, Refused, Slot, Ticket
+from proxy.core.model import Effect, Granted, Holder, PollUsage, Reclaimed, Refused, Slot, Ticket
 from proxy.core.scheduler import Scheduler
 from proxy.errors import OwnAnswer
 from proxy.service.clock import Clock
@@ -31,16 +31,6 @@ def backoff_s(tries: int, stated_ms: int | None, longest_s: float, chance: rando
 Observer = Callable[[str, Effect], None]
 
 
-class Holder(Protocol):
-    """Who holds a slot."""
-
-    def abort(self, why: str) -> None:
-        """Close the upstream connection before returning; the slot is no longer yours."""
-
-    def measure(self, slot: Slot, now: float) -> None:
-        """Bring `slot.progress_at` up to date."""
-
-
 class Admission:
     """Await `acquire`; give the slot back with `release`."""
 
@@ -55,44 +45,47 @@ class Admission:
         chance: random.Random,
     ) -> None:
         self.scheduler = scheduler
+        self.provider_id = scheduler.provider_id
         self._clock = clock
+        self._now = clock.now
         self._loop = loop
         self._observe = observe
         self._poll = poll
         self._chance = chance
         self._futures: dict[int, asyncio.Future[Slot]] = {}
         self._credentials: dict[int, Mapping[str, str]] = {}
-        self._holders: dict[int, Holder] = {}
+        # What an effect asks for, beside being observed; it may have effects of its own.
+        self._deeds: Mapping[type[Effect], Callable[[Any], Sequence[Effect]]] = {
+            Granted: self._hand_over,
+            Refused: self._refuse,
+            Reclaimed: self._abort,
+        }
         self._timer: asyncio.TimerHandle | None = None
-        self._timer_at = math.inf
+        self._timer_at = inf
 
     def __repr__(self) -> str:
         return f"<Admission {self.scheduler!r}>"
-
-    @property
-    def provider_id(self) -> str:
-        return self.scheduler.provider_id
 
     # --- a request's way through ---
 
     def check_room(self) -> None:
         """OwnAnswer `queue_full` if a newcomer would be refused now: known before its body is read."""
-        if 0 < self.scheduler.policy.max_waiting <= len(self.scheduler.waiting):
+        waiting = self.scheduler.waiting
+        if (waiting.ready or waiting.resting) and 0 < self.scheduler.policy.max_waiting <= len(waiting):
             raise self.refusal("queue_full")
 
     def at_once(self, ticket: Ticket) -> Slot | None:
         """A slot for a newcomer that need not wait, as nearly all need not; None: `acquire` one."""
-        granted = self.scheduler.grant_at_once(ticket, self._clock.now())
+        granted = self.scheduler.grant_at_once(ticket, self._now())
         if granted is None:
             return None
         self._observe(self.provider_id, granted)
-        self._arm()
-        return granted.slot
+        return granted.slot  # the timer is right as it is: a newcomer's grant brings no deadline nearer
 
     async def acquire(self, ticket: Ticket, credentials: Mapping[str, str]) -> Slot:
         """Wait for a slot. OwnAnswer if there will be none; a cancelled caller leaves the queue and holds nothing.
         `credentials` are the header lines that a usage poll may use for as long as `ticket` waits."""
-        return await self._outcome(ticket, credentials, self.scheduler.request(ticket, self._clock.now()))
+        return await self._outcome(ticket, credentials, self.scheduler.request(ticket, self._now()))
 
     async def acquire_again(
         self, slot: Slot, credentials: Mapping[str, str], tries: int, stated_ms: int | None, patience_s: float
@@ -103,14 +96,14 @@ class Admission:
         provider stated, and twice as long each time."""
         self._check_held(slot)
         paused_until_at = self.scheduler.paused_until_at
-        if paused_until_at is not None and paused_until_at > self._clock.now() + patience_s:
+        if paused_until_at is not None and paused_until_at > self._now() + patience_s:
             self.release(slot)
             raise self.refusal("paused")
-        self._holders.pop(slot.id, None)
+        slot.holder = None
         rest_s = 0.0
         if self.scheduler.paused_until_at is None:
             rest_s = backoff_s(tries, stated_ms, self.scheduler.policy.pause.max_s, self._chance)
-        effects = self.scheduler.requeue(slot, self._clock.now(), rest_s=rest_s)
+        effects = self.scheduler.requeue(slot, self._now(), rest_s=rest_s)
         return await self._outcome(slot.ticket, credentials, effects)
 
     async def _outcome(self, ticket: Ticket, credentials: Mapping[str, str], effects: list[Effect]) -> Slot:
@@ -125,7 +118,7 @@ class Admission:
                 if future.exception() is None:
                     self.release(future.result(), reached=False)
             else:
-                self.apply(self.scheduler.cancel(ticket, self._clock.now()))
+                self.apply(self.scheduler.cancel(ticket, self._now()))
             raise
         finally:
             self._futures.pop(ticket.id, None)
@@ -135,22 +128,22 @@ class Admission:
         return slot
 
     def _check_held(self, slot: Slot) -> None:
-        if self.scheduler.slot(slot.id) is not slot:
+        if not slot.held:
             raise OwnAnswer("reclaimed", f"the slot at {self.provider_id} was reclaimed")
 
     def hold(self, slot: Slot, holder: Holder) -> None:
         """Say who is to be told when `slot` is reclaimed."""
-        self._holders[slot.id] = holder
+        slot.holder = holder
 
     def release(self, slot: Slot, *, reached: bool = True) -> None:
         """Give `slot` back; again and again does no harm."""
-        if self.scheduler.slot(slot.id) is slot:
-            self._holders.pop(slot.id, None)
-            self.apply(self.scheduler.release(slot, self._clock.now(), reached=reached))
+        if slot.held:
+            slot.holder = None
+            self.apply(self.scheduler.release(slot, self._now(), reached=reached))
 
     def answered(self, slot: Slot, *, success: bool) -> None:
         """The answer began, without a rate limit."""
-        effects = self.scheduler.answered(slot, self._clock.now(), success=success)
+        effects = self.scheduler.answered(slot, self._now(), success=success)
         if effects:
             self.apply(effects)
 
@@ -162,43 +155,41 @@ class Admission:
                 status=status,
                 kind=kind,
                 retry_after_ms=retry_after_ms,
-                now=self._clock.now(),
+                now=self._now(),
                 now_ms=self._clock.wall_ms(),
             )
         )
 
     def few_left(self, slot: Slot, count: int, wait_s: float) -> None:
         """A successful answer says that only `count` more are taken for `wait_s`."""
-        self.apply(self.scheduler.few_left(slot, count, wait_s, self._clock.now()))
+        self.apply(self.scheduler.few_left(slot, count, wait_s, self._now()))
 
-    def watch(self) -> None:
-        """Measure every holder's progress and take back what is stuck."""
-        now = self._clock.now()
-        for slot_id, holder in self._holders.items():
-            slot = self.scheduler.slot(slot_id)
-            if slot is not None:
-                holder.measure(slot, now)
-        self.apply(self.scheduler.reclaim_overdue(now))
+    def watch(self, slots: Sequence[Slot] | None = None) -> None:
+        """Measure the progress of `slots`, or else of all that are held, and take back what is stuck."""
+        now = self._now()
+        slots = self.scheduler.holding() if slots is None else slots
+        for slot in slots:
+            if slot.holder is not None:
+                slot.holder.measure(slot, now)
+        self.apply(self.scheduler.reclaim_overdue(now, slots))
 
     def close(self) -> None:
         """Stop the timer; nothing is granted by time any more."""
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
+            self._timer, self._timer_at = None, inf
 
     # --- words for the client ---
 
     def refusal(self, code: str) -> OwnAnswer:
         """The own answer for `code`, with the state of the queue and a Retry-After."""
-        scheduler, now = self.scheduler, self._clock.now()
+        scheduler, now = self.scheduler, self._now()
         limit = "no limit" if scheduler.limit is None else f"limit {scheduler.limit}"
         words = f"{_WORDS[code]} at {scheduler.provider_id}: {len(scheduler.waiting)} waiting, {limit}"
         if scheduler.paused_until_at is not None:
             words += f", paused for another {max(0.0, scheduler.paused_until_at - now):.0f} s"
         # The jitter is of the estimate, and of the cap as well: a long pause must not send everybody back at once.
-        seconds = min(
-            math.ceil(scheduler.wait_estimate_s(now) * (1 + _JITTER * self._chance.random())), RETRY_AFTER_MAX_S
-        )
+        seconds = min(ceil(scheduler.wait_estimate_s(now) * (1 + _JITTER * self._chance.random())), RETRY_AFTER_MAX_S)
         if seconds == RETRY_AFTER_MAX_S:
             seconds -= int(_JITTER * RETRY_AFTER_MAX_S * self._chance.random())
         return OwnAnswer(code, words, retry_after_s=max(seconds, 1))
@@ -206,37 +197,41 @@ class Admission:
     # --- applying what was decided ---
 
     def apply(self, effects: list[Effect]) -> None:
-        """Carry out `effects`, in order, and set the timer for what comes next."""
-        todo = list(effects)
-        for effect in todo:  # it grows: a slot that nobody takes goes on, however many have left in this moment
-            if isinstance(effect, PollUsage):
+        """Carry out `effects`, in order, and set the timer for what comes next. They are used up."""
+        for effect in effects:  # it grows: a slot that nobody takes goes on, however many have left in this moment
+            if type(effect) is PollUsage:
                 self._poll(self, self._credentials.get(effect.ticket.id, {}))
                 continue
             self._observe(self.provider_id, effect)
-            if isinstance(effect, Granted):
-                todo += self._hand_over(effect)
-            elif isinstance(effect, Refused):
-                future = self._futures.get(effect.ticket.id)
-                if future is not None and not future.done():
-                    future.set_exception(self.refusal(effect.code))
-            elif isinstance(effect, Reclaimed):
-                holder = self._holders.pop(effect.slot.id, None)
-                if holder is not None:
-                    holder.abort(effect.why)
+            if (deed := self._deeds.get(type(effect))) is not None:
+                effects += deed(effect)
         self._arm()
 
-    def _hand_over(self, granted: Granted) -> list[Effect]:
+    def _refuse(self, refused: Refused) -> Sequence[Effect]:
+        future = self._futures.get(refused.ticket.id)
+        if future is not None and not future.done():
+            future.set_exception(self.refusal(refused.code))
+        return ()
+
+    def _abort(self, reclaimed: Reclaimed) -> Sequence[Effect]:
+        slot = reclaimed.slot
+        holder, slot.holder = slot.holder, None
+        if holder is not None:
+            holder.abort(reclaimed.why)
+        return ()
+
+    def _hand_over(self, granted: Granted) -> Sequence[Effect]:
         """Give the slot to whoever waits for it, or back: then its client has left, and its task has not run yet."""
         future = self._futures.get(granted.ticket.id)
         if future is None or future.done():
-            return self.scheduler.release(granted.slot, self._clock.now(), reached=False)
+            return self.scheduler.release(granted.slot, self._now(), reached=False)
         future.set_result(granted.slot)
-        return []
+        return ()
 
     def _arm(self) -> None:
         deadline = self.scheduler.next_deadline()
         # A timer that is too early only looks again, so most changes need no new one.
-        if deadline is not None and (self._timer is None or deadline < self._timer_at):
+        if deadline is not None and deadline < self._timer_at:
             if self._timer is not None:
                 self._timer.cancel()
             self._timer_at = deadline
@@ -244,8 +239,12 @@ class Admission:
 
     def _tick(self) -> None:
         self._timer = None
-        self._timer_at = math.inf
-        self.apply(self.scheduler.tick(self._clock.now(), self._clock.wall_ms()))
+        self._timer_at = inf
+        effects = self.scheduler.tick(self._now(), self._clock.wall_ms())
+        if effects:
+            self.apply(effects)
+        else:
+            self._arm()
 
 
 _WORDS = {

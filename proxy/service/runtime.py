@@ -25,7 +25,7 @@ from proxy.wire import tls
 
 STORE_CLOSE_S = 5.0  # a disk that hangs must not keep the process for ever
 
-_SAVED_AFTER = (LimitSet, CooldownSet, Reduced, Paused, RateLimited)
+_OF_THE_STATE = frozenset((LimitSet, CooldownSet, Reduced, Paused, Resumed, RateLimited))
 
 
 class Runtime:
@@ -268,13 +268,20 @@ class Runtime:
             admission.apply(admission.scheduler.set_cooldown(provider.cooldown_s, "file", learns=learns))
 
     def _observe(self, provider_id: str, effect: Effect) -> None:
-        if isinstance(effect, LimitSet | Reduced):
-            self._note_limit(self._standings[provider_id], effect)
-        elif isinstance(effect, CooldownSet):
-            self._standings[provider_id].cooldown_by = "auto" if effect.by == "learned" else effect.by
         self.telemetry.observe(provider_id, effect)
-        if isinstance(effect, _SAVED_AFTER) or (isinstance(effect, Resumed) and effect.cause != "elapsed"):
-            self._save_soon(provider_id)
+        if type(effect) in _OF_THE_STATE:
+            self._remember(provider_id, effect)
+
+    def _remember(self, provider_id: str, effect: Effect) -> None:
+        """`effect` changed something that outlives the process."""
+        standing = self._standings[provider_id]
+        if isinstance(effect, LimitSet | Reduced):
+            self._note_limit(standing, effect)
+        elif isinstance(effect, CooldownSet):
+            standing.cooldown_by = "auto" if effect.by == "learned" else effect.by
+        elif isinstance(effect, Resumed) and effect.cause == "elapsed":
+            return  # when it ends was stored as it began
+        self._save_soon(provider_id)
 
     def _note_limit(self, standing: standings.Standing, effect: LimitSet | Reduced) -> None:
         """Who set it. What rate limits do to a limit set by hand leaves it a person's."""

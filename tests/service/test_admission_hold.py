@@ -189,7 +189,7 @@ async def test_try_again_that_a_pause_holds_needs_no_rest():
     desk.admission.rate_limited(slot, status=429, kind="rate", retry_after_ms=10)
     task = asyncio.create_task(again_for(desk, slot, tries=9))
     await asyncio.sleep(0)
-    assert desk.scheduler.waiting.next_wake_at is None
+    assert not desk.scheduler.waiting.resting
     async with asyncio.timeout(30):
         desk.admission.release(await task)
     desk.admission.close()

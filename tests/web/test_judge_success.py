@@ -149,7 +149,7 @@ async def test_long_error_counts_for_its_length(start, monkeypatch):
 async def test_answer_that_was_watched_is_known_to_be_whole(start):
     rig, client, link = await streaming(start)
     (slot,) = rig.scheduler.slots()
-    relay = rig.admission._holders[slot.id].relay
+    relay = slot.holder.relay
     await passes(client, link, chunk(DELTA), LAST_CHUNK)
     await rig.record()
     assert relay.whole
@@ -192,7 +192,7 @@ async def test_each_frame_is_looked_at_once(start, monkeypatch):
 async def test_payload_is_collected_only_while_it_is_read(start):
     rig, client, link = await streaming(start)
     (slot,) = rig.scheduler.slots()
-    body = rig.admission._holders[slot.id].exchange._body
+    body = slot.holder.exchange._body
     await passes(client, link, chunk(DELTA))
     assert body.decoded == []
     await passes(client, link, chunk(RATE))
@@ -203,7 +203,7 @@ async def test_payload_is_collected_only_while_it_is_read(start):
 async def test_payload_of_what_is_not_watched_is_not_collected(start):
     rig, client, link = await streaming(start, "Content-Type: image/png")
     (slot,) = rig.scheduler.slots()
-    assert rig.admission._holders[slot.id].exchange._body.decoded is None
+    assert slot.holder.exchange._body.decoded is None
     await passes(client, link, chunk(RATE), LAST_CHUNK)
 
 
@@ -211,7 +211,7 @@ async def test_what_the_last_bytes_say_is_told_with_them(start):
     """Before anybody hears of the end, who might send the next request."""
     rig, client, link = await streaming(start)
     (slot,) = rig.scheduler.slots()
-    exchange = rig.admission._holders[slot.id].exchange
+    exchange = slot.holder.exchange
     over = []
     limited = rig.admission.rate_limited
     rig.admission.rate_limited = lambda *args, **about: (over.append(exchange.ended.done()), limited(*args, **about))
