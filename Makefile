@@ -17,7 +17,7 @@ FORMATTED := proxy tests $(wildcard .ci/*.py)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help serve test check lint fuzz bench lock system-packages clean
+.PHONY: help serve test check lint fuzz bench bench-rivals lock system-packages clean
 
 help:
 	@echo 'make serve   install and start the proxy (ARGS="--limit umans=4" passes options; PYTHON=/path picks one)'
@@ -25,6 +25,7 @@ help:
 	@echo 'make check   format and lint check, types, layers, tests with branch coverage'
 	@echo 'make fuzz    hostile bytes against the parsers and a live proxy for minutes (MINUTES=10)'
 	@echo 'make bench   what the proxy costs beside HAProxy and nginx (ARGS="--quick"; ARGS="--help" says more)'
+	@echo 'make bench-rivals   beside other proxies in Python, which it installs into $(VENV)-rivals'
 	@echo 'make lock    write constraints.txt anew'
 	@echo 'make clean   remove what was made'
 
@@ -45,6 +46,9 @@ lint: $(VENV)/developing
 
 bench: $(VENV)/developing system-packages $(if $(findstring --plot,$(ARGS)),$(VENV)/drawing)
 	@$(BIN)/python -m tests.bench $(ARGS)
+
+bench-rivals: $(VENV)/developing $(VENV)-rivals/installed
+	@$(BIN)/python -m tests.bench --only rivals $(ARGS)
 
 fuzz: $(VENV)/developing
 	FUZZ_MINUTES=$(MINUTES) $(BIN)/python -m pytest tests/fuzz $(ARGS)
@@ -72,6 +76,12 @@ $(VENV)/drawing: $(VENV)/developing
 	@$(PIP) install --constraint constraints.txt --editable '.[dev,bench]'
 	@touch $@
 
+$(VENV)-rivals/installed: tests/bench/rivals.txt
+	@echo 'Installing other proxies into $(VENV)-rivals; this takes minutes'
+	@$(PYTHON) -m venv $(VENV)-rivals
+	@$(VENV)-rivals/bin/python -m pip --disable-pip-version-check --quiet install --requirement $<
+	@touch $@
+
 # What is used beside Python, as command:package, where we may install it. Without them tests are skipped, and columns of
 # the bench are empty.
 SYSTEM = systemd-analyze:systemd haproxy:haproxy
@@ -84,12 +94,12 @@ system-packages:
 
 lock:
 	$(PYTHON) -m venv --clear $(VENV)-lock
-	$(VENV)-lock/bin/python -m pip install --quiet '.[dev]'
+	$(VENV)-lock/bin/python -m pip install --quiet '.[dev,bench]'
 	{ echo '# Written by `make lock`: the versions that CI runs with, newest in the ranges of pyproject.toml.'; \
 	  $(VENV)-lock/bin/python -m pip freeze --exclude slotgate; } > constraints.txt
 	rm -r $(VENV)-lock
 
 clean:
-	rm -rf $(VENV) $(VENV)-lock build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+	rm -rf $(VENV) $(VENV)-lock $(VENV)-rivals build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \
 	  .import_linter_cache .coverage .coverage.* htmlcov
 	find proxy tests -name __pycache__ -type d -prune -exec rm -r {} +

@@ -11,7 +11,8 @@ from .fronts import FRONTS, present
 from .machine import facts
 from .options import ROWS, parser, plan
 from .plot import draw, title
-from .report import document, lost, pace, strangers, table
+from .report import document, lost, markdown, pace, strangers, table
+from .rivals import RIVALS
 
 STRANGERS = 0.1  # of a core, from where on figures suffer
 
@@ -28,6 +29,9 @@ def main() -> int:
     raise_descriptor_limit()
     for front in set(FRONTS) - set(present()):
         say(f"{front.name} is not installed: its column stays empty")
+    if "rivals" in options.only:
+        for front in set(RIVALS) - set(present(RIVALS)):
+            say(f"{front.name} is not installed: `make bench-rivals` does that")
     about, rows = facts(), list[Row]()
     with a_bench(plan(options), say) as bench:
         for name in options.only:
@@ -41,6 +45,8 @@ def main() -> int:
     print(f"\nLost units: {lost(rows)}")
     if options.json is not None:
         options.json.write_text(json.dumps(document(about, rows), indent=1, ensure_ascii=False) + "\n")
+    if options.markdown is not None:
+        options.markdown.write_text(markdown(about, rows))
     if options.plot is not None:
         draw(rows, title(about), options.plot)
     return 1 if lost(rows) else 0

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from .child import Child
-from .fronts import FRONTS, Front, present
+from .front import Front
+from .fronts import FRONTS, present
 from .processor import Processor, cores, machine_ns
 
 PATIENCE_S = 60.0
@@ -52,14 +53,16 @@ QUICK = Plan(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """Work that was watched for a while: units, how long, processor time of the front, and the shares of a core in use
-    by the front, by the load and the upstream (the busier one, if they have a core each), and by strangers."""
+    """Work that was watched for a while: units, how long, processor time of the front and the share of it that the
+    kernel took, and the shares of a core in use by the front, by the load and the upstream (the busier one, if they
+    have a core each), and by strangers."""
 
     units: int
     took_ns: int
     used_ns: int
+    kernel: float
     front_busy: float
     load_busy: float
     strangers: float
@@ -67,6 +70,10 @@ class Window:
     @property
     def us_per_unit(self) -> float:
         return self.used_ns / 1000 / max(self.units, 1)
+
+    @property
+    def kernel_us_per_unit(self) -> float:
+        return self.us_per_unit * self.kernel
 
     @property
     def a_second(self) -> float:
@@ -113,10 +120,20 @@ class Bench:
         before = self._look(front, count)
         time.sleep(self.plan.seconds)
         after = self._look(front, count)
-        units, took, machine, used, load, upstream, own = (new - old for old, new in zip(before, after, strict=True))
+        units, took, machine, user, kernel, used, load, upstream, own = (
+            new - old for old, new in zip(before, after, strict=True)
+        )
         loading = load + upstream if self.load_core == self.upstream_core else max(load, upstream)
         strangers = max(0, machine - used - load - upstream - own)
-        return Window(units, took, used, used / took, loading / took, strangers / took)
+        return Window(
+            units=units,
+            took_ns=took,
+            used_ns=used,
+            kernel=kernel / max(user + kernel, 1),
+            front_busy=used / took,
+            load_busy=loading / took,
+            strangers=strangers / took,
+        )
 
     def wait(self, done: Callable[[], bool]) -> None:
         """Until `done`, but not for ever: what does not come is lost."""
@@ -131,7 +148,7 @@ class Bench:
     def _look(self, front: Front, count: Callable[[], int]) -> tuple[int, ...]:
         everybody = machine_ns(Path("/proc/stat").read_text())
         ours = [processor.used_ns() for processor in (front.processor, *self._processors)]
-        return (count(), time.monotonic_ns(), everybody, *ours)
+        return (count(), time.monotonic_ns(), everybody, *front.processor.user_and_kernel(), *ours)
 
 
 def in_turn(fronts: Sequence[Front], rounds: int) -> Iterator[Front]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from .bench import Bench, in_turn
 from .figures import Row
-from .fronts import Front
+from .front import Front
 
 WAYS = {"down": "down", "up": "up, passed on (PUT)", "held": "up, read whole first (POST)"}
 HELD_MOST = 1 << 24  # of what is read whole first: queue.body_limit is 64 MiB

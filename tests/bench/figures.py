@@ -6,14 +6,23 @@
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 AT_ITS_END = 0.9  # of its core: a front that has so little time to spare is measured as it should be
 PACE_KEPT = 0.98  # of a pace: less is another work than the one that is told of
 
-Compared = Literal["times", "added", "itself"]
+IN_KERNEL = "  of it in the kernel"  # the label of a row that tells how much of the row before it that is
+
+Compared = Literal["times", "cheaper", "added", "itself"]
+
+
+_COMPARE: dict[Compared, Callable[[float, float], float]] = {
+    "times": lambda mine, other: mine / other,
+    "cheaper": lambda mine, other: other / mine,
+    "added": lambda mine, other: mine - other,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +60,8 @@ class Watched:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """`values` are one a round, by front. What `must` and `goal` bound is `compared`: Slotgate's as a multiple of
-    `base`'s ("times"), how far above it ("added"), or by itself. `lost` counts units that did not arrive whole.
-    `size` is a scale row's place on its axis; `watched` how the work went, by front."""
+    `base`'s ("times"), the other way round ("cheaper"), how far above it ("added"), or by itself. `lost` counts units
+    that did not arrive whole. `size` is a scale row's place on its axis; `watched` how the work went, by front."""
 
     key: str
     label: str
@@ -75,8 +84,8 @@ class Row:
         theirs = self.values.get(self.base, [])
         if not ours or not theirs:
             return None
-        pairs = zip(ours, theirs, strict=True)
-        return spread([mine / other if self.compared == "times" else mine - other for mine, other in pairs])
+        compare = _COMPARE[self.compared]
+        return spread([compare(mine, other) for mine, other in zip(ours, theirs, strict=True)])
 
     def verdict(self) -> str:
         """goal, must or missed; empty without a bound or without a figure."""

@@ -4,29 +4,19 @@
 #         SQLite. Its limit is so high that nobody waits, unless a row is about waiting.
 # Rule 2: HAProxy and nginx do the plain hop: one thread, connections kept to the upstream, each byte passed on at once.
 #         Neither writes a log.
+# Rule 3: bare (bare.py) is no proxy, but what a hop costs on Slotgate's loop if nothing is done there: Python's floor.
 
-import contextlib
 import json
-import random
-import re
 import shutil
-import signal
-import socket
-import subprocess
 import sys
-import time
 import urllib.request
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from pathlib import Path
+from importlib.metadata import version
 from typing import Any
 
-from .child import TOP
 from .descriptors import connections
-from .processor import Processor, on_core
+from .front import Front, free_port, version_in
 
-START_S = 30.0
-PORTS = (20_000, 32_000)  # below Linux' net.ipv4.ip_local_port_range
 NO_WAITING = {"limit": 100_000}
 
 HAPROXY = """
@@ -83,61 +73,6 @@ http {{
 """
 
 
-class Front(ABC):
-    """Started when it is made; `stop` ends it. `version` is what it says of itself."""
-
-    name: str
-    command: str | None
-
-    def __init__(self, directory: Path, core: int, upstream: int, queue: Mapping[str, Any] | None = None) -> None:
-        """`queue` holds options of Slotgate's provider; its limit is HAProxy's `maxconn` of the server."""
-        self.directory = directory
-        directory.mkdir(parents=True, exist_ok=True)
-        self.port = free_port()
-        arguments = self.prepare(upstream, queue)
-        self._output = (directory / "output").open("wb")
-        with on_core(core):
-            self._process = subprocess.Popen(
-                arguments, cwd=TOP, stdin=subprocess.DEVNULL, stdout=self._output, stderr=self._output
-            )
-        self.processor = Processor(self._process.pid)
-        self._wait_until_ready()
-
-    @property
-    def address(self) -> list[Any]:
-        return ["127.0.0.1", self.port]
-
-    @abstractmethod
-    def prepare(self, upstream: int, queue: Mapping[str, Any] | None) -> list[str]:
-        """Writes the configuration; the command to start."""
-
-    def is_ready(self) -> bool:
-        try:
-            socket.create_connection(("127.0.0.1", self.port), 1).close()
-        except OSError:
-            return False
-        return True
-
-    def stop(self) -> None:
-        """Fails if it has ended before."""
-        died = self._process.poll()
-        self._process.send_signal(signal.SIGKILL)
-        self._process.wait(10)
-        self._output.close()
-        if died is not None:
-            raise RuntimeError(f"{self.name} ended with {died}: {self._last_words()}")
-
-    def _wait_until_ready(self) -> None:
-        until = time.monotonic() + START_S
-        while not self.is_ready():
-            if self._process.poll() is not None or time.monotonic() > until:
-                raise RuntimeError(f"{self.name} did not start: {self._last_words()}")
-            time.sleep(0.02)
-
-    def _last_words(self) -> str:
-        return (self.directory / "output").read_text(errors="replace")[-2000:]
-
-
 class Slotgate(Front):
     name = "slotgate"
     command = sys.executable
@@ -165,6 +100,10 @@ class Slotgate(Front):
         except OSError:
             return False
 
+    @classmethod
+    def version(cls) -> str:
+        return version_in([sys.executable, "-m", "proxy", "--version"])
+
 
 class Haproxy(Front):
     name = "haproxy"
@@ -176,6 +115,11 @@ class Haproxy(Front):
         file = self.directory / "haproxy.cfg"
         file.write_text(HAPROXY.format(port=self.port, upstream=upstream, maxconn=maxconn, connections=connections()))
         return [self.command, "-db", "-f", str(file)]
+
+    @classmethod
+    def version(cls) -> str:
+        assert cls.command is not None
+        return version_in([cls.command, "-v"])
 
 
 class Nginx(Front):
@@ -192,31 +136,29 @@ class Nginx(Front):
         )
         return [self.command, "-p", str(self.directory), "-e", "stderr", "-c", str(file)]
 
+    @classmethod
+    def version(cls) -> str:
+        assert cls.command is not None
+        return version_in([cls.command, "-v"])
+
+
+class Bare(Front):
+    name = "bare"
+    command = sys.executable
+
+    def prepare(self, upstream: int, queue: Mapping[str, Any] | None) -> list[str]:
+        assert not queue, "bare has no queue"
+        return [sys.executable, "-m", "tests.bench.bare", str(self.port), str(upstream)]
+
+    @classmethod
+    def version(cls) -> str:
+        return f"uvloop {version('uvloop')}"
+
 
 FRONTS: tuple[type[Front], ...] = (Slotgate, Haproxy, Nginx)
+HOPS: tuple[type[Front], ...] = (*FRONTS, Bare)
 
 
 def present(fronts: tuple[type[Front], ...] = FRONTS) -> list[type[Front]]:
     """Those that are installed."""
     return [front for front in fronts if front.command is not None]
-
-
-def free_port() -> int:
-    """One that was free a moment ago, and that the kernel gives to no outgoing connection: the load makes thousands."""
-    while True:
-        port = random.randrange(*PORTS)
-        with socket.socket() as sock, contextlib.suppress(OSError):
-            sock.bind(("127.0.0.1", port))
-            return port
-
-
-def version_of(front: type[Front]) -> str:
-    """Of an installed one."""
-    if front is Slotgate:
-        return subprocess.run(
-            [sys.executable, "-m", "proxy", "--version"], cwd=TOP, capture_output=True, text=True, check=True
-        ).stdout.strip()
-    assert front.command is not None
-    said = subprocess.run([front.command, "-v"], capture_output=True, text=True, check=True)
-    found = re.search(r"\d+\.\d[\w.+~-]*", said.stdout + said.stderr)
-    return found[0] if found else "unknown"

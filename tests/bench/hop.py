@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from .bench import Bench, Window, in_turn
-from .figures import Row, Watched
-from .fronts import Front
+from .figures import IN_KERNEL, Row, Watched
+from .front import Front
+from .fronts import HOPS
 
 AT_ONCE = 16
 STREAMS, PACE = 300, 50.0
@@ -18,7 +19,7 @@ A_SECOND = STREAMS * PACE
 
 
 def post(bench: Bench) -> Iterator[Row]:
-    with bench.fronts() as fronts:
+    with bench.fronts(some=HOPS) as fronts:
         windows, lost = measured(fronts, bench.plan.rounds, partial(posts, bench, at_once=AT_ONCE))
         yield Row(
             key="post",
@@ -31,18 +32,21 @@ def post(bench: Bench) -> Iterator[Row]:
             lost=lost,
             watched=watched(windows),
         )
+        yield in_kernel("post", windows)
 
 
 def chunk(bench: Bench) -> Iterator[Row]:
-    with bench.fronts() as fronts:
-        yield streamed(bench, fronts, "chunk", STREAMS, must=1.3, goal=1.1)
+    with bench.fronts(some=HOPS) as fronts:
+        windows, lost = streams(bench, fronts, STREAMS, bench.plan.rounds)
+        yield streamed("chunk", STREAMS, windows, lost, must=1.3, goal=1.1)
+        yield in_kernel("chunk", windows)
 
 
 def chunks(bench: Bench) -> Iterator[Row]:
     """The scale."""
     for number in bench.plan.streams:
         with bench.fronts() as fronts:
-            yield streamed(bench, fronts, "chunks", number, size=number)
+            yield streamed("chunks", number, *streams(bench, fronts, number, bench.plan.scale_rounds), size=number)
 
 
 def measured(
@@ -70,25 +74,34 @@ def posts(bench: Bench, front: Front, at_once: int) -> tuple[Window, int]:
     return window, lost
 
 
+def streams(bench: Bench, fronts: Sequence[Front], number: int, rounds: int) -> tuple[dict[str, list[Window]], int]:
+    """As `measured`."""
+
+    def stream(front: Front) -> tuple[Window, int]:
+        unopened: int = bench.load.ask("open_streams", address=front.address, number=number)
+        bench.upstream.ask("pace", a_second=pace_of(number))
+        window = bench.watch(front, partial(bench.load.ask, "count_streams"))
+        return window, unopened + end_streams(bench)
+
+    return measured(fronts, rounds, stream)
+
+
+def pace_of(number: int) -> float:
+    """Events a second in each of so many streams."""
+    return min(PACE, A_SECOND / number)
+
+
 def streamed(
-    bench: Bench,
-    fronts: Sequence[Front],
     key: str,
     number: int,
+    windows: dict[str, list[Window]],
+    lost: int,
     *,
     must: float | None = None,
     goal: float | None = None,
     size: int | None = None,
 ) -> Row:
-    pace = min(PACE, A_SECOND / number)
-
-    def stream(front: Front) -> tuple[Window, int]:
-        unopened: int = bench.load.ask("open_streams", address=front.address, number=number)
-        bench.upstream.ask("pace", a_second=pace)
-        window = bench.watch(front, partial(bench.load.ask, "count_streams"))
-        return window, unopened + end_streams(bench)
-
-    windows, lost = measured(fronts, bench.plan.rounds if size is None else bench.plan.scale_rounds, stream)
+    pace = pace_of(number)
     return Row(
         key=key,
         label=f"chunk of {number:,} streams × {pace:g}/s",
@@ -112,6 +125,12 @@ def end_streams(bench: Bench) -> int:
 
 def per_unit(windows: dict[str, list[Window]]) -> dict[str, list[float]]:
     return {name: [window.us_per_unit for window in found] for name, found in windows.items()}
+
+
+def in_kernel(key: str, windows: dict[str, list[Window]]) -> Row:
+    """System calls, and what the network does in them: what no front can spare by better code."""
+    found = {name: [window.kernel_us_per_unit for window in of_front] for name, of_front in windows.items()}
+    return Row(key=key, label=IN_KERNEL, unit="µs CPU", values=found)
 
 
 def watched(windows: dict[str, list[Window]], pace: float | None = None) -> dict[str, Watched]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from .bench import Bench
 from .figures import Row, percentile
+from .fronts import HOPS
 
 SLICES = 10  # of a round, so that direct and through are neighbours in time
 
@@ -13,7 +14,7 @@ def latency(bench: Bench) -> Iterator[Row]:
     at_p50: dict[str, list[float]] = defaultdict(list)
     at_p99: dict[str, list[float]] = defaultdict(list)
     lost = 0
-    with bench.fronts() as fronts:
+    with bench.fronts(some=HOPS) as fronts:
         ways = {"direct": bench.direct, **{front.name: front.address for front in fronts}}
         for address in ways.values():
             bench.load.ask("one_at_a_time", address=address, calls=bench.plan.calls)

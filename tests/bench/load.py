@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from .bulk import transfer
 from .child import Command, serve
-from .messages import ANSWER, MARK, PATH, STREAM_END, post
+from .messages import ANSWER, MARK, PATH, STREAM_END, post, stamps
 
 PATIENCE_S = 30.0
 OK = b"HTTP/1.1 200 "
@@ -103,6 +103,9 @@ class Reader(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.events += data.count(MARK)
+        if self._streams.timed:
+            now = time.monotonic_ns()
+            self._streams.delays += [now - sent for sent in stamps(data)]
         self._tail = data if len(data) >= len(STREAM_END) else self._tail + data
 
     @property
@@ -115,14 +118,22 @@ class Streams:
 
     def __init__(self) -> None:
         self._readers: list[Reader] = []
+        self.timed = False
+        self.delays: list[int] = []
 
-    async def open(self, address: Address, number: int) -> int:
+    async def open(self, address: Address, number: int, timed: bool = False) -> int:
         """Returns when each has got its first event; how many have not."""
+        self.timed = timed
         self._readers = await connected(address, [lambda: Reader(self)] * number)
         return await self._patiently(lambda reader: reader.events > 0)
 
     async def count(self) -> int:
         return sum(reader.events for reader in self._readers)
+
+    async def take_delays(self) -> list[int]:
+        """How long stamped events were under way since this was asked for last, in ns."""
+        taken, self.delays = self.delays, []
+        return taken
 
     async def close(self) -> tuple[int, int]:
         """After they were ended: all events that came, and how many streams have no proper end."""
@@ -179,6 +190,7 @@ async def commands() -> Mapping[str, Command]:
         "close_calls": calls.close,
         "open_streams": streams.open,
         "count_streams": streams.count,
+        "take_delays": streams.take_delays,
         "close_streams": streams.close,
         "one_at_a_time": one_at_a_time,
         "transfer": transfer,

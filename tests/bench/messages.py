@@ -21,6 +21,9 @@ _ASKED = padded('{"model":"m","max_tokens":9,"messages":[{"role":"user","content
 ANSWER = padded('{"type":"message","model":"m","content":[{"type":"text","text":"%s"}]}', POST_BYTES)
 EVENT = padded('event: content_block_delta\ndata: {"delta":{"text":"~%s"}}\n\n', EVENT_BYTES)
 CHUNK = b"%x\r\n%b\r\n" % (len(EVENT), EVENT)
+STAMP = 20  # digits after the MARK of an event that says when it was sent, in ns
+_BEGIN, _, _REST = CHUNK.partition(MARK)
+_STAMPED = _BEGIN + MARK + b"%020d" + _REST[STAMP:]
 
 SHORT = (
     b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nRequest-Id: req_0123456789\r\n"
@@ -30,6 +33,17 @@ STREAM_BEGIN = (
     b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nCache-Control: no-cache\r\n"
     b"Transfer-Encoding: chunked\r\n\r\n" + CHUNK
 )
+
+
+def stamped(sent_ns: int) -> bytes:
+    """A CHUNK that says when it was sent."""
+    return _STAMPED % sent_ns
+
+
+def stamps(data: bytes) -> list[int]:
+    """When the events in `data` were sent. One that was cut in the middle of its stamp says nothing."""
+    said = [part[:STAMP] for part in data.split(MARK)[1:]]
+    return [int(digits) for digits in said if len(digits) == STAMP and digits.isdigit()]
 
 
 def head(method: str, target: str, length: int) -> bytes:

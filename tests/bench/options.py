@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from . import agents, bodies, cooldown, hop, latency, memory, queueing
+from . import agents, bodies, cooldown, delay, hop, latency, memory, queueing, rivals
 from .bench import QUICK, Bench, Plan
 from .figures import Row
 
@@ -12,10 +12,12 @@ ROWS: dict[str, tuple[Callable[[Bench], Iterator[Row]], str]] = {
     "post": (hop.post, "processor time of a short POST, 16 at once"),
     "chunk": (hop.chunk, "processor time of a chunk, 300 streams × 50/s"),
     "latency": (latency.latency, "what a short POST takes longer than direct, p50 and p99"),
+    "delay": (delay.delay, "how much later a chunk of a stream arrives than direct, p50 and p99"),
     "memory": (memory.memory, "memory of an open idle stream"),
     "core": (queueing.core, "enqueue + grant in the scheduler alone, 100 → 100,000 waiting"),
     "cooldown": (cooldown.cooldown, "from a cooldown's end to the next request, over a bare timer"),
     "agents": (agents.agents, "12 agents on 4 slots, simulated, without and with the gate"),
+    "rivals": (rivals.rivals, "a short POST beside other proxies in Python, where they are installed"),
     "chunks": (hop.chunks, "scale: chunks of 10 → 3,000 streams"),
     "waiters": (queueing.waiters, "scale: a POST with 100 → 10,000 waiting"),
     "bodies": (bodies.bodies, "scale: bodies of 1 KiB → 1 GiB, down and up"),
@@ -31,6 +33,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--rows", action="store_true", help="say which rows there are, and end")
     top.add_argument("--only", type=_names, default=tuple(ROWS), metavar="ROW,…", help="these rows (default: all)")
     top.add_argument("--json", type=Path, metavar="FILE", help="write the figures here, too")
+    top.add_argument("--markdown", type=Path, metavar="FILE", help="write the rows that are bounded here, as a table")
     top.add_argument("--plot", type=Path, metavar="FILE", help="draw them here (SVG); needs matplotlib")
     return top
 

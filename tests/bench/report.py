@@ -4,10 +4,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from .figures import Row, Spread, Watched, spread
+from .figures import Row, Watched, spread
 
-COLUMNS = ("slotgate", "haproxy", "nginx", "beside")  # beside: direct, or the bare timer
-HEADINGS = ("", "", "Slotgate", "HAProxy", "nginx", "beside", "compared (of all rounds)", "must", "goal", "", "lost")
+COLUMNS = ("slotgate", "haproxy", "nginx", "bare", "beside")  # beside: direct, the bare timer, or a rival
+_NAMES = {"haproxy": "HAProxy", "timer": "bare timer"}
+HEADINGS = (
+    "",
+    "",
+    "Slotgate",
+    "HAProxy",
+    "nginx",
+    "bare",
+    "beside",
+    "compared (of all rounds)",
+    "must",
+    "goal",
+    "",
+    "lost",
+)
 
 
 def table(rows: Iterable[Row]) -> str:
@@ -21,6 +35,14 @@ def table(rows: Iterable[Row]) -> str:
         ).rstrip()
         for line in lines
     )
+
+
+def markdown(facts: Mapping[str, str], rows: Iterable[Row]) -> str:
+    """The rows that are bounded, as a README has them."""
+    wanted = [row for row in rows if row.must is not None or row.goal is not None]
+    lines = [_MARKDOWN, ("---",) * len(_MARKDOWN), *(_markdown_cells(row) for row in wanted)]
+    where = f"{facts['commit']}, {facts['machine']}, {facts['system']}, {facts['python']}"
+    return "\n".join([*(f"| {' | '.join(line)} |" for line in lines), "", f"Medians of all rounds; {where}."]) + "\n"
 
 
 def pace(rows: Iterable[Row]) -> list[str]:
@@ -67,15 +89,36 @@ def _with_findings(row: Row) -> dict[str, Any]:
     }
 
 
+_MARKDOWN = ("", "Slotgate", "beside it", "compared", "must", "goal", "reached")
+
+
+def _markdown_cells(row: Row) -> tuple[str, ...]:
+    others = [
+        f"{_NAMES.get(name, name)} {number(spread(found).median)}"
+        for name, found in row.values.items()
+        if name != "slotgate"
+    ]
+    compared = row.comparison()
+    return (
+        f"{row.label}, {row.unit}",
+        number(spread(row.values["slotgate"]).median),
+        ", ".join(others),
+        "" if compared is None or row.compared == "itself" else _compared(row, compared.median),
+        _bound(row, row.must),
+        _bound(row, row.goal),
+        row.verdict(),
+    )
+
+
 def _cells(row: Row) -> tuple[str, ...]:
     values = dict(row.values)
-    beside = values.pop("direct", None) or values.pop("timer", None)
+    beside = values.pop("direct", None) or values.pop("timer", None) or values.pop("rival", None)
     if beside is not None:
         values["beside"] = beside
     return (
         row.label,
         row.unit,
-        *(_number(spread(values[name]).median) if values.get(name) else "–" for name in COLUMNS),
+        *(number(spread(values[name]).median) if values.get(name) else "–" for name in COLUMNS),
         _comparison(row),
         _bound(row, row.must),
         _bound(row, row.goal),
@@ -88,24 +131,24 @@ def _comparison(row: Row) -> str:
     found = row.comparison()
     if found is None or row.compared == "itself":
         return ""
-    if row.compared == "times":
-        return f"{found.median:.2f} × ({found.least:.2f}–{found.most:.2f})"
-    return f"{found.median:+.3f} ({_signed(found)})"
+    if row.compared == "added":
+        return f"{_compared(row, found.median)} ({found.least:+.3f} … {found.most:+.3f})"
+    return f"{_compared(row, found.median)} ({found.least:.2f}–{found.most:.2f})"
 
 
-def _signed(found: Spread) -> str:
-    return f"{found.least:+.3f} … {found.most:+.3f}"
+def _compared(row: Row, value: float) -> str:
+    return f"{value:+.3f}" if row.compared == "added" else f"{value:.2f} ×"
 
 
 def _bound(row: Row, bound: float | None) -> str:
     if bound is None:
         return ""
     return f"{'≥ ' if row.at_least else ''}{'+ ' if row.compared == 'added' else ''}{bound:g}" + (
-        " ×" if row.compared == "times" else ""
+        " ×" if row.compared in ("times", "cheaper") else ""
     )
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
     """Three digits that tell something."""
     size = abs(value)
     return (

@@ -12,10 +12,11 @@ from .bodies import in_bytes
 from .bulk import _answer
 from .figures import Row, Spread, Watched, percentile, spread
 from .fronts import HAPROXY, NGINX
-from .messages import ANSWER, CHUNK, EVENT, MARK, SHORT, STREAM_BEGIN, STREAM_END, post
+from .messages import ANSWER, CHUNK, EVENT, MARK, SHORT, STREAM_BEGIN, STREAM_END, post, stamped, stamps
 from .options import ROWS, parser, plan
-from .processor import machine_ns, run_ns
-from .report import document, lost, pace, read, strangers, table
+from .processor import machine_ns, run_ns, ticks
+from .report import document, lost, markdown, pace, read, strangers, table
+from .upstream import query_and_length
 
 
 def a_row(**changes: object) -> Row:
@@ -37,6 +38,11 @@ def test_percentile_is_a_value_that_was_seen(share: float, value: int) -> None:
 
 def test_ratio_is_made_round_by_round() -> None:
     assert a_row().comparison() == Spread(3.0, 2.0, 4.0)
+
+
+def test_cheaper_is_the_ratio_the_other_way_round() -> None:
+    row = a_row(compared="cheaper", base="rival", values={"slotgate": [2.0, 4.0], "rival": [50.0, 84.0]}, goal=20)
+    assert row.comparison() == Spread(23.0, 21.0, 25.0)
 
 
 def test_added_is_the_difference_of_each_round() -> None:
@@ -62,13 +68,26 @@ def test_some_bounds_are_to_be_exceeded(share: float, verdict: str) -> None:
 
 
 def test_processor_time_of_a_unit_is_in_microseconds() -> None:
-    window = Window(units=1000, took_ns=2 * 10**9, used_ns=33_000_000, front_busy=0.5, load_busy=0.5, strangers=0.0)
+    window = Window(
+        units=1000,
+        took_ns=2 * 10**9,
+        used_ns=33_000_000,
+        kernel=0.75,
+        front_busy=0.5,
+        load_busy=0.5,
+        strangers=0.0,
+    )
     assert window.us_per_unit == 33.0
+    assert window.kernel_us_per_unit == 24.75
     assert window.a_second == 500.0
 
 
 def test_schedstat_begins_with_the_time_on_the_processor() -> None:
     assert run_ns("123456789 22 7\n") == 123456789
+
+
+def test_ticks_of_a_process_stand_after_its_name() -> None:
+    assert ticks("77 (a ) 1) S 1 2 3 4 5 6 7 8 9 10 314 159 0 0 20 0\n") == (314, 159)
 
 
 def test_machine_has_worked_whatever_was_not_idle() -> None:
@@ -114,6 +133,7 @@ def test_table_has_medians_the_comparison_and_the_verdict() -> None:
         "25.0",
         "–",
         "–",
+        "–",
         "3.00",
         "×",
         "(2.00–4.00)",
@@ -123,6 +143,20 @@ def test_table_has_medians_the_comparison_and_the_verdict() -> None:
         "×",
         "goal",
         "0",
+    ]
+
+
+def test_markdown_has_the_rows_that_are_bounded() -> None:
+    facts = {"commit": "abc", "machine": "M, 2 cores", "system": "Linux 6", "python": "CPython 3"}
+    bounded = a_row(must=6, goal=3)
+    added = a_row(compared="added", base="direct", values={"slotgate": [1.5], "direct": [1.0]}, unit="ms", goal=0.15)
+    assert markdown(facts, [bounded, a_row(), added]).splitlines() == [
+        "|  | Slotgate | beside it | compared | must | goal | reached |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+        "| POST, µs | 90.0 | HAProxy 25.0 | 3.00 × | 6 × | 3 × | goal |",
+        "| POST, ms | 1.50 | direct 1.00 | +0.500 |  | + 0.15 | missed |",
+        "",
+        "Medians of all rounds; abc, M, 2 cores, Linux 6, CPython 3.",
     ]
 
 
@@ -165,6 +199,27 @@ def test_events_have_their_size_and_one_mark() -> None:
     assert CHUNK == b"64\r\n" + EVENT + b"\r\n"
     assert STREAM_BEGIN.count(MARK) == CHUNK.count(MARK) == 1
     assert MARK not in STREAM_END
+
+
+def test_stamped_chunks_say_when_they_were_sent() -> None:
+    sent = stamped(123_456_789) + stamped(2**60)
+    assert len(sent) == 2 * len(CHUNK)
+    assert stamps(sent) == [123_456_789, 2**60]
+    cut = CHUNK.index(MARK) + 10
+    assert stamps(CHUNK + sent[:cut]) == []
+    assert stamps(sent[cut:]) == [2**60]
+
+
+@pytest.mark.parametrize(
+    ("head", "read"),
+    [
+        (b"POST /up/v1?short HTTP/1.1\r\nHost: a\r\ncontent-length: 1024\r\nAccept: b", (b"short", 1024)),
+        (b"POST /up/v1?short= HTTP/1.1\r\nContent-Length: 7", (b"short", 7)),
+        (b"GET /up/v1?down=99 HTTP/1.1\r\nHost: a", (b"down=99", 0)),
+    ],
+)
+def test_upstream_reads_query_and_length(head: bytes, read: tuple[bytes, int]) -> None:
+    assert query_and_length(head) == read
 
 
 def test_bodies_of_a_short_post_are_1_kib_of_json() -> None:

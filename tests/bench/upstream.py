@@ -1,7 +1,7 @@
 # What all fronts lead to: one server that answers at once, streams at a set pace, and notes when requests came.
 #
-# Rule 1: it is cheap, for it shares a core with the load: what it sends is made beforehand, a request is found by its
-#         query and its length, and nothing else of it is read.
+# Rule 1: it is cheap, for it may share a core with the load: what it sends is made beforehand, of a request only its
+#         query and its length are read, and those once for each head: a caller's are all the same.
 
 import asyncio
 import time
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from .child import Command, serve
-from .messages import CHUNK, SHORT, STREAM_BEGIN, STREAM_END
+from .messages import CHUNK, SHORT, STREAM_BEGIN, STREAM_END, stamped
 
 TICK_S = 0.001
 PIECE = bytes(256 * 1024)
@@ -24,12 +24,16 @@ class Upstream:
         self.streams: list[asyncio.WriteTransport] = []
         self.first_events = self.sent = 0
         self._rate = 0.0
+        self._stamped = False
         self._began_at = 0.0
+        self.read: dict[bytes, tuple[bytes, int]] = {}
         self.answered_at: dict[bytes, float] = {}
         self.rests: list[tuple[str, float]] = []
 
-    async def pace(self, a_second: float) -> None:
-        """From now on each stream gets so many events a second, evenly spread; 0: none."""
+    async def pace(self, a_second: float, stamped: bool = False) -> None:
+        """From now on each stream gets so many events a second, evenly spread; 0: none. `stamped` ones say when they
+        were sent."""
+        self._stamped = stamped
         running, self._rate, self._began_at = self._rate > 0, a_second, self.loop.time()
         self.sent = 0
         if a_second and not running:
@@ -56,9 +60,19 @@ class Upstream:
         streams = self.streams
         due = int((self.loop.time() - self._began_at) * self._rate * len(streams))
         for number in range(self.sent, due):
-            streams[number % len(streams)].write(CHUNK)
+            event = stamped(time.monotonic_ns()) if self._stamped else CHUNK
+            streams[number % len(streams)].write(event)
         self.sent = due
         self.loop.call_later(TICK_S, self._tick)
+
+
+def query_and_length(head: bytes) -> tuple[bytes, int]:
+    """What a request asks for, and of how many bytes its body is."""
+    at = head.find(b"?") + 1
+    query = head[at : head.find(b" ", at)].removesuffix(b"=")  # some proxies make ?short= of ?short
+    lowered = head.lower()  # HAProxy writes names in small letters
+    at = lowered.find(b"\r\ncontent-length:")
+    return query, 0 if at < 0 else int(lowered[at + 17 :].partition(b"\r")[0])
 
 
 class Connection(asyncio.Protocol):
@@ -85,17 +99,14 @@ class Connection(asyncio.Protocol):
                 self._begun = data
                 return
             self._begun = b""
-            self._read(data[:end])
-            self._left -= len(data) - end - 4
+            head = data[:end]
+            read = self._upstream.read.get(head)
+            if read is None:
+                read = self._upstream.read[head] = query_and_length(head)
+            self._query, length = read
+            self._left = length - (len(data) - end - 4)
         if self._left <= 0:
             self._answer(self._query)
-
-    def _read(self, head: bytes) -> None:
-        at = head.find(b"?") + 1
-        self._query = head[at : head.find(b" ", at)]
-        lowered = head.lower()  # HAProxy writes names in small letters
-        at = lowered.find(b"\r\ncontent-length:")
-        self._left = 0 if at < 0 else int(lowered[at + 17 :].partition(b"\r")[0])
 
     def _answer(self, query: bytes) -> None:
         if query == b"short":

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.bench.fronts import free_port
+from tests.bench.front import free_port
 from tests.rawsides.tls_authority import Authority
 
 PATIENCE_S = 30.0
