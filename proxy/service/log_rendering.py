@@ -27,9 +27,14 @@ MAX_FRAMES = 20  # of one exception, the innermost; deeper ones are the event lo
 class Line(Protocol):
     """What is said now and written later; nobody changes it meanwhile. `at_ms` is epoch milliseconds."""
 
-    at_ms: int
-    level: str
-    event: str
+    @property
+    def at_ms(self) -> int: ...
+
+    @property
+    def level(self) -> str: ...
+
+    @property
+    def event(self) -> str: ...
 
     @property
     def fields(self) -> dict[str, object]: ...

@@ -4,11 +4,15 @@
 # Rule 2: `json` and `fields` say the same. Programs read it once per request, so it is put together by hand, in half of
 #         the time.
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 from proxy.service.log_rendering import iso, quoted
 
 PATH_CHARACTERS = 256  # of a request's path in its line: whole for every API there is, and no room for more
 
 
+@dataclass(slots=True)
 class RequestRecord:
     """Made when a request's head was read, filled in as it goes, told when it ends. `outcome` is one of completed,
     abandoned (the client left), cut, refused, reclaimed, failed; `code` that of our own answer, `why` what went wrong.
@@ -17,16 +21,17 @@ class RequestRecord:
     it was put back into the queue. `refused` is the kind of the last limit that the provider told it of, inside a 200
     too."""
 
-    at_ms: int = 0  # its end, epoch milliseconds
-    level: str = "info"
-    event: str = "request.ended"
+    level: ClassVar = "info"
+    event: ClassVar = "request.ended"
 
-    # Defaults are the class's: a request sets some of these fields, and pays for no other.
+    method: str | None = None
+    path: str | None = None
     upstream: str | None = None
     provider_id: str | None = None
     workspace: str | None = None
     conversation: str | None = None
     status: int | None = None
+    outcome: str = "refused"
     code: str | None = None
     why: str | None = None
     waited_ms: int = 0
@@ -37,14 +42,7 @@ class RequestRecord:
     ticket_id: int | None = None
     absorbed: int = 0
     refused: str | None = None
-
-    def __init__(self, *, method: str | None = None, path: str | None = None, outcome: str = "failed") -> None:
-        self.method = method
-        self.path = path
-        self.outcome = outcome
-
-    def __repr__(self) -> str:
-        return f"<RequestRecord {self.ticket_id} {self.method} {self.path} {self.outcome}>"
+    at_ms: int = 0  # its end, epoch milliseconds
 
     @property
     def fields(self) -> dict[str, object]:

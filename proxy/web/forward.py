@@ -40,7 +40,7 @@ class Forwarder:
 
     async def serve(self, request: Request) -> None:
         """Take one request to its end."""
-        record = RequestRecord(method=_method(request.head), outcome="refused")
+        record = RequestRecord(_method(request.head))
         try:
             await self._serve(request, record)
         except OwnAnswer as error:
@@ -65,8 +65,7 @@ class Forwarder:
 
     def refused(self, error: OwnAnswer, head: RequestHead | None) -> None:
         """Account for what was refused before it was served; without `head` it was no request."""
-        record = RequestRecord(outcome="refused")
-        record.code, record.status, record.why = error.code, error.status, error.message
+        record = RequestRecord(code=error.code, status=error.status, why=error.message)
         if head is not None:
             record.method, record.path = _method(head), _asked(head.target)
         self._runtime.telemetry.request_ended(record)

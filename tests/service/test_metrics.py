@@ -83,12 +83,7 @@ def observe(metrics: Metrics, effect: Effect) -> None:
 
 
 def ended(metrics: Metrics, provider_id: str | None, outcome: str, **fields: object) -> None:
-    record = RequestRecord(outcome=outcome)
-    record.provider_id = provider_id
-    for name, value in fields.items():
-        assert hasattr(record, name)
-        setattr(record, name, value)
-    metrics.request_ended(record)
+    metrics.request_ended(RequestRecord(provider_id=provider_id, outcome=outcome, **fields))  # type: ignore[arg-type]
 
 
 def busy() -> Metrics:

@@ -80,14 +80,6 @@ class World:
         os.close(self._fd)
 
 
-def record(**fields: object) -> RequestRecord:
-    made = RequestRecord()
-    for name, value in fields.items():
-        assert hasattr(made, name)
-        setattr(made, name, value)
-    return made
-
-
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
     world = World(tmp_path / "log")
@@ -260,7 +252,7 @@ def test_a_request_is_one_wide_line_and_a_few_numbers(world: World) -> None:
     world.telemetry.observe("p", RateLimited(TICKET, RateLimit(1, 429, Kind.RATE, 7000, 4)))
     world.telemetry.observe("p", RateLimited(TICKET, RateLimit(2, 200, Kind.CONCURRENCY, None, 4)))
     world.telemetry.request_ended(
-        record(
+        RequestRecord(
             method="POST",
             path="/v1/messages",
             upstream="u",
@@ -308,19 +300,19 @@ def test_a_request_is_one_wide_line_and_a_few_numbers(world: World) -> None:
 
 
 def test_a_path_of_any_length_makes_no_long_line(world: World) -> None:
-    world.telemetry.request_ended(record(method="GET", path="/" + "x" * 9999, outcome="refused"))
+    world.telemetry.request_ended(RequestRecord(method="GET", path="/" + "x" * 9999, outcome="refused"))
     assert world.lines()[0]["path"] == "/" + "x" * (PATH_CHARACTERS - 1)
 
 
 def test_first_bytes_of_uncounted_answers_are_not_mixed_with_generated_ones(world: World) -> None:
-    world.telemetry.request_ended(record(method="GET", provider_id="p", outcome="completed", first_byte_ms=5))
-    world.telemetry.request_ended(record(method="POST", provider_id="p", outcome="abandoned", counted=True))
+    world.telemetry.request_ended(RequestRecord(method="GET", provider_id="p", outcome="completed", first_byte_ms=5))
+    world.telemetry.request_ended(RequestRecord(method="POST", provider_id="p", outcome="abandoned", counted=True))
     assert world.number("slotgate_time_to_first_byte_seconds_count") == 0
     assert world.number("slotgate_requests_total") == 2
 
 
 def test_an_answer_of_our_own_is_counted_by_its_code(world: World) -> None:
-    world.telemetry.request_ended(record(method="GET", status=404, outcome="refused", code="unknown_upstream"))
+    world.telemetry.request_ended(RequestRecord(method="GET", status=404, outcome="refused", code="unknown_upstream"))
     assert world.number('slotgate_own_answers_total{code="unknown_upstream"}') == 1
     assert world.number('slotgate_requests_total{outcome="refused",provider="none"}') == 1
 
