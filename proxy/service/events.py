@@ -85,11 +85,9 @@ class Subscription:
                 self._waiter = None
         return self._backlog.popleft()
 
-    def waiting(self) -> list[Event]:
-        """What could be read without waiting; it is read by this."""
-        events = list(self._backlog)
-        self._backlog.clear()
-        return events
+    def take(self, most: int) -> list[Event]:
+        """Up to `most` events that `anext` would give without waiting."""
+        return [self._backlog.popleft() for _ in range(min(most, len(self._backlog)))]
 
     def __enter__(self) -> "Subscription":
         return self

@@ -24,7 +24,7 @@ class LogWriter:
         self.render = render
         self._fd = fd
         self._capacity = capacity
-        # Written in C, like the lock below: threading.Event would cost either thread more than a whole line does.
+        # In C, like the lock below: to wait for a threading.Event takes longer than to write a line.
         self._lines: SimpleQueue[Line | None] = SimpleQueue()  # None: the end
         self._dropped = 0  # lines, since the start; each of the three has one thread that changes it
         self._lost = 0

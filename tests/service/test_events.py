@@ -184,11 +184,12 @@ async def test_text_is_made_at_the_first_look_and_once_for_all_readers(stream: E
         assert texts[0].endswith(b', "providerId": "p", "x": 1}\n\n')
 
 
-async def test_what_waits_is_read_at_once_and_only_once(stream: EventStream) -> None:
+async def test_what_is_there_can_be_taken_at_once(stream: EventStream) -> None:
     with stream.subscribe(None) as subscription:
-        assert subscription.waiting() == []
-        publish(stream, 3)
+        assert subscription.take(9) == []
+        publish(stream, 5)
         assert (await anext(subscription)).data["number"] == 0
-        assert [event.data["number"] for event in subscription.waiting()] == [1, 2]
+        assert [event.data["number"] for event in subscription.take(2)] == [1, 2]
+        assert [event.data["number"] for event in subscription.take(9)] == [3, 4]
         publish(stream, 1, "granted")
         assert (await anext(subscription)).name == "granted"

@@ -57,6 +57,17 @@ async def test_request_is_told_step_by_step(rig: Rig) -> None:
     assert (data["providerId"], data["id"], data["conversationId"]) == ("up.example:8443", str(slot.id), "c")
 
 
+async def test_burst_arrives_whole_and_in_order(rig: Rig) -> None:
+    count = 2 * admin_events.TOGETHER + 3
+    async with listening(rig) as answer:
+        for number in range(count):
+            rig.runtime.telemetry.events.publish("queued", "p", number=number)
+        blocks = [await block(answer) for _ in range(count)]
+    assert [json.loads(each["data"])["number"] for each in blocks] == list(range(count))
+    ids = [int(each["id"]) for each in blocks]
+    assert ids == list(range(ids[0], ids[0] + count))
+
+
 async def test_reader_that_comes_back_gets_what_it_missed(rig: Rig) -> None:
     async with listening(rig) as answer:
         await rig.runtime.star("first", True)
