@@ -39,7 +39,8 @@ def main() -> int:
             rows += ROWS[name][0](bench)
             say(f"{name}: {ROWS[name][1]} ({time.monotonic() - began:.0f} s)")
     print("\n".join(f"{name}: {fact}" for name, fact in about.items()), table(rows), sep="\n\n")
-    print("\nWho was busy, as a share of a core:", *pace(rows), sep="\n  ")
+    if seen := pace(rows):
+        print("\nWho was busy, as a share of a core:", *seen, sep="\n  ")
     if strangers(rows) > STRANGERS:
         print(f"\nSomebody else had up to {strangers(rows):.0%} of a core: these figures are none to keep.")
     print(f"\nLost units: {lost(rows)}")

@@ -151,12 +151,5 @@ def _bound(row: Row, bound: float | None) -> str:
 def number(value: float) -> str:
     """Three digits that tell something."""
     size = abs(value)
-    return (
-        f"{value:,.0f}"
-        if size >= 100
-        else f"{value:.1f}"
-        if size >= 10
-        else f"{value:.2f}"
-        if size >= 1
-        else f"{value:.3f}"
-    )
+    digits = 0 if size >= 100 or not size else 1 if size >= 10 else 2 if size >= 1 else 3
+    return f"{value:,.{digits}f}"

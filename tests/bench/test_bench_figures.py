@@ -15,7 +15,7 @@ from .fronts import HAPROXY, NGINX
 from .messages import ANSWER, CHUNK, EVENT, MARK, SHORT, STREAM_BEGIN, STREAM_END, post, stamped, stamps
 from .options import ROWS, parser, plan
 from .processor import machine_ns, run_ns, ticks
-from .report import document, lost, markdown, pace, read, strangers, table
+from .report import document, lost, markdown, number, pace, read, strangers, table
 from .upstream import query_and_length
 
 
@@ -144,6 +144,14 @@ def test_table_has_medians_the_comparison_and_the_verdict() -> None:
         "goal",
         "0",
     ]
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [(12345.6, "12,346"), (99.94, "99.9"), (9.876, "9.88"), (0.0456, "0.046"), (0, "0"), (-2.5, "-2.50")],
+)
+def test_numbers_have_three_digits(value: float, told: str) -> None:
+    assert number(value) == told
 
 
 def test_markdown_has_the_rows_that_are_bounded() -> None:
