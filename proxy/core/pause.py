@@ -114,8 +114,8 @@ class Pause:
         self._move(Event.BYPASS)
 
     def sent(self, slot: Slot, now: float) -> None:
-        """A waiter was granted `slot`: the probe, if one is due."""
-        if not self.is_open and self._move(Event.SEND) is State.PROBING:
+        """A waiter was granted `slot` though not all may go: it is the probe."""
+        if self._move(Event.SEND) is State.PROBING:
             self.probe, self.probe_until_at = slot, now + PROBE_S
 
     def answered(self, slot: Slot) -> bool:

@@ -91,21 +91,24 @@ class Queue:
     @property
     def room(self) -> bool:
         """Whether a waiter could be given a slot now, as far as we alone know."""
+        slots, limit = self.slots, self.limit.value
         return (
-            not self.pause.blocks
-            and self.limit.has_room(self.slots.in_flight)
-            and self.slots.grants < self.allowance.last_grant
+            (limit is None or slots.in_flight < limit)
+            and not self.pause.blocks
+            and slots.grants < self.allowance.last_grant
         )
 
     def grant_at_once(self, ticket: Ticket, now: float) -> Granted | None:
         """The fast path of §6.2: grant a newcomer that need not wait. None: nothing has changed. A grant brings no
         deadline nearer."""
         slots, limit, pause = self.slots, self.limit.value, self.pause
-        if self.waiting.ready or pause.until_at is not None or slots.grants >= self.allowance.last_grant:
+        if self.waiting.ready or slots.grants >= self.allowance.last_grant:
             return None
         if (limit is not None and slots.in_flight >= limit) or (self.gated and not self._gate_lets_pass(now)):
             return None
         if not pause.is_open:
+            if pause.until_at is not None:
+                return None
             pause.passed()
         return Granted(ticket, slots.grant(ticket, now), 0.0)
 
@@ -134,12 +137,13 @@ class Queue:
 
     @property
     def waits_for_news(self) -> bool:
-        """Whether a poll let nobody go because a request might not have arrived; its answer says that it has."""
-        return bool(self.gated and self.waiting.ready and self.gate.in_doubt and not self.policy.gate_age_s)
+        """With a gate: whether a poll let nobody go because a request might not have arrived; its answer says that it
+        has."""
+        return bool(self.waiting.ready and self.gate.in_doubt and not self.policy.gate_age_s)
 
     def pump_if_due(self, now: float) -> None:
-        """Ask the provider if nobody has for an interval (spec §8)."""
-        if self.gated and not self.gate.polling and self.gate.next_poll_at <= now:
+        """With a gate: ask the provider if nobody has for an interval (spec §8)."""
+        if not self.gate.polling and self.gate.next_poll_at <= now:
             self.pump(now)
 
     def polled(self, reading: GateReading) -> None:
@@ -174,7 +178,7 @@ class Queue:
 
     def line_up(self, ticket: Ticket, now: float) -> None:
         """Let `ticket` wait in its place, unless it is known already that it waits in vain (spec §6.4)."""
-        if self.pause.outlasts(now + self.policy.max_wait_s):
+        if not self.pause.is_open and self.pause.outlasts(now + self.policy.max_wait_s):
             self.out.append(Refused(ticket, "paused"))
             return
         ticket.queued_at = now
@@ -184,7 +188,8 @@ class Queue:
     def admit(self, ticket: Ticket, now: float) -> None:
         """Grant a waiter that was taken out."""
         slot = self.slots.grant(ticket, now)
-        self.pause.sent(slot, now)
+        if not self.pause.is_open:
+            self.pause.sent(slot, now)
         self.out.append(Granted(ticket, slot, now - ticket.queued_at))
 
     def let_go(
@@ -199,16 +204,20 @@ class Queue:
         if self.allowance.until_at is not None and not self.slots.held:
             self.allowance.forget()
         was_probe = not self.pause.is_open and self.pause.left(slot)
-        if back is not None and back_at > now:
-            back.queued_at = now
-            self.waiting.rest(back, back_at)
-        elif back is not None:
-            self.line_up(back, now)
+        if back is not None:
+            self._put_back(back, back_at, now)
         if not rest_s:
             self.freed_at = now if reached else self.freed_at
             self.pump(now, slot)
         elif was_probe or back is not None:  # a slot that rests lets nobody go, but these may find another
             self.pump(now)
+
+    def _put_back(self, ticket: Ticket, at: float, now: float) -> None:
+        if at > now:
+            ticket.queued_at = now
+            self.waiting.rest(ticket, at)
+        else:
+            self.line_up(ticket, now)
 
     def reclaim(self, slot: Slot, now: float, why: str, after_s: float) -> None:
         """Take `slot` from its holder."""

@@ -83,7 +83,8 @@ class Scheduler:
             queue.out.append(Refused(ticket, "queue_full"))
         else:
             queue.line_up(ticket, now)
-            queue.pump_if_due(now)  # with a gate there may be a free slot that only a poll can give
+            if queue.gated:
+                queue.pump_if_due(now)  # there may be a free slot that only a poll can give
         return self._flush()
 
     def grant_at_once(self, ticket: Ticket, now: float) -> Granted | None:

@@ -54,11 +54,12 @@ class Admission:
         self._chance = chance
         self._futures: dict[int, asyncio.Future[Slot]] = {}
         self._credentials: dict[int, Mapping[str, str]] = {}
-        # What an effect asks for, beside being observed; it may have effects of its own.
+        # What asks for more than being observed; it may have effects of its own.
         self._deeds: Mapping[type[Effect], Callable[[Any], Sequence[Effect]]] = {
             Granted: self._hand_over,
             Refused: self._refuse,
             Reclaimed: self._abort,
+            PollUsage: self._ask,
         }
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = inf
@@ -199,21 +200,26 @@ class Admission:
     def apply(self, effects: list[Effect]) -> None:
         """Carry out `effects`, in order, and set the timer for what comes next. They are used up."""
         for effect in effects:  # it grows: a slot that nobody takes goes on, however many have left in this moment
-            if type(effect) is PollUsage:
-                self._poll(self, self._credentials.get(effect.ticket.id, {}))
-                continue
-            self._observe(self.provider_id, effect)
-            if (deed := self._deeds.get(type(effect))) is not None:
+            deed = self._deeds.get(type(effect))
+            if deed is None:
+                self._observe(self.provider_id, effect)
+            else:
                 effects += deed(effect)
         self._arm()
 
+    def _ask(self, order: PollUsage) -> Sequence[Effect]:
+        self._poll(self, self._credentials.get(order.ticket.id, {}))
+        return ()
+
     def _refuse(self, refused: Refused) -> Sequence[Effect]:
+        self._observe(self.provider_id, refused)
         future = self._futures.get(refused.ticket.id)
         if future is not None and not future.done():
             future.set_exception(self.refusal(refused.code))
         return ()
 
     def _abort(self, reclaimed: Reclaimed) -> Sequence[Effect]:
+        self._observe(self.provider_id, reclaimed)
         slot = reclaimed.slot
         holder, slot.holder = slot.holder, None
         if holder is not None:
@@ -222,6 +228,7 @@ class Admission:
 
     def _hand_over(self, granted: Granted) -> Sequence[Effect]:
         """Give the slot to whoever waits for it, or back: then its client has left, and its task has not run yet."""
+        self._observe(self.provider_id, granted)
         future = self._futures.get(granted.ticket.id)
         if future is None or future.done():
             return self.scheduler.release(granted.slot, self._now(), reached=False)
