@@ -21,7 +21,8 @@ _LEVELS = {name: level for level, name in _NAMES.items()}
 
 class Log:
     """Says lines to the descriptor `fd`. `exc_info` among the fields is an exception, or True for the one being
-    handled. May be used from any thread."""
+    handled. `debugging` is whether `debug` writes anything: spares making fields that nobody reads. May be used from
+    any thread."""
 
     def __init__(self, settings: LogSettings, *, wall_ms: Callable[[], int], fd: int = STDERR) -> None:
         self._wall_ms = wall_ms
@@ -33,11 +34,6 @@ class Log:
         """A reload: level and format from now on."""
         self._set_level(settings)
         self._writer.render = renderer(settings.format, self._fd)
-
-    def _set_level(self, settings: LogSettings) -> None:
-        self._level = _LEVELS[settings.level]
-        # Whether `debug` writes anything: spares making fields that nobody reads.
-        self.debugging = self._level <= DEBUG
 
     def debug(self, event: str, /, **fields: object) -> None:
         """What happens for each request, and what only a developer wants to know."""
@@ -75,3 +71,7 @@ class Log:
         """Write what was said so far; False if that took longer than `timeout_s`. What is said later is lost. Waits, so
         it is for after the event loop."""
         return self._writer.close(timeout_s)
+
+    def _set_level(self, settings: LogSettings) -> None:
+        self._level = _LEVELS[settings.level]
+        self.debugging = self._level <= DEBUG

@@ -299,6 +299,13 @@ def test_a_request_is_one_wide_line_and_a_few_numbers(world: World) -> None:
     ]
 
 
+def test_requests_are_not_logged_at_a_level_above_theirs_but_counted(world: World) -> None:
+    world.log.configure(LogSettings(level="warning"))
+    world.telemetry.request_ended(RequestRecord(method="GET", outcome="completed"))
+    assert world.lines() == []
+    assert world.number("slotgate_requests_total") == 1
+
+
 def test_a_path_of_any_length_makes_no_long_line(world: World) -> None:
     world.telemetry.request_ended(RequestRecord(method="GET", path="/" + "x" * 9999, outcome="refused"))
     assert world.lines()[0]["path"] == "/" + "x" * (PATH_CHARACTERS - 1)
