@@ -85,7 +85,7 @@ class Queue:
         return learned
 
     def _look_for_a_gate(self) -> None:
-        # Whether a waiter is granted only after a poll: asked at every step, and seldom another answer.
+        """Whether a waiter is granted only after a poll: asked at every step, and seldom another answer."""
         self.gated = self.policy.gate_interval_s is not None and self.limit.value is not None
 
     @property
@@ -131,7 +131,8 @@ class Queue:
             assert self.policy.gate_interval_s is not None
             self.gate.start(now, self.policy.gate_interval_s, freed)
             slots = self.slots
-            slots.in_flight += freed is not None  # until the poll ends (spec §8)
+            if freed is not None:
+                slots.in_flight += 1  # until the poll ends (spec §8)
             self.gate.ours = Ours(slots.held, slots.in_flight, slots.unseen(now, self.policy.gate_age_s), slots.grants)
             self.out.append(PollUsage(ticket))
 
@@ -149,7 +150,8 @@ class Queue:
     def polled(self, reading: GateReading) -> None:
         """A poll ended. Grants at most one."""
         now, gate = reading.at, self.gate
-        self.slots.in_flight -= gate.slot is not None
+        if gate.slot is not None:
+            self.slots.in_flight -= 1
         again = gate.finish(reading)
         if reading.observed is not None and self.gated:
             self._learn(reading.observed)

@@ -33,8 +33,7 @@ class Refusals:
         """The provider refused the request of `slot`, held or not any more."""
         queue = self._queue
         self.last = seen
-        slot.refused = True
-        queue.slots.mark_taken(slot, taken=False)
+        queue.slots.mark_refused(slot)
         queue.out.append(RateLimited(slot.ticket, seen))
         if seen.kind == Kind.QUOTA:
             self.quota, self._quota_at_grant = seen, queue.slots.grants
@@ -48,7 +47,7 @@ class Refusals:
     def succeeded(self, slot: Slot) -> None:
         """A successful answer has begun."""
         slots, limit = self._queue.slots, self._queue.limit
-        slots.mark_taken(slot, taken=True)
+        slots.mark_taken(slot)
         if limit.learns and slots.taken > limit.served_at_once:
             limit.served_at_once = slots.taken
         if self.quota is not None and slot.grant > self._quota_at_grant:

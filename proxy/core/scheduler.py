@@ -148,10 +148,11 @@ class Scheduler:
         queue = self._queue
         if success:
             self._refusals.succeeded(slot)
-        if (queue.pause.is_open or not queue.pause.answered(slot)) and not (queue.gated and queue.waits_for_news):
-            return []
-        queue.pump(now)
-        return self._flush()
+        was_probe = not queue.pause.is_open and queue.pause.answered(slot)
+        if was_probe or (queue.gated and queue.waits_for_news):
+            queue.pump(now)
+            return self._flush()
+        return []
 
     def rate_limited(
         self, slot: Slot, *, status: int, kind: str, retry_after_ms: int | None, now: float, now_ms: int

@@ -2,7 +2,6 @@
 #
 # Rule 1: a slot is held, then cooling unless it skips its rest, then free: in at most one of the two at any time.
 # Rule 2: a holder is known by its Slot, not by its id: an absorbed request has a new slot under its old id.
-# Rule 3: every request passes `grant` and `give_back`: they are whole in themselves, and look at nothing else.
 
 from heapq import heappop, heappush
 from itertools import takewhile
@@ -65,11 +64,18 @@ class Slots:
         newest = takewhile(lambda slot: now - slot.granted_at < wait_s, reversed(self._held.values()))
         return [slot.granted_at + wait_s for slot in newest if age_s or not slot.taken]
 
-    def mark_taken(self, slot: Slot, *, taken: bool) -> None:
-        """The answer to `slot`'s request has begun, or has turned out to be a refusal."""
-        if slot.held and slot.taken is not taken:
-            slot.taken = taken
-            self.taken += 1 if taken else -1
+    def mark_taken(self, slot: Slot) -> None:
+        """The answer to the request of `slot` has begun, and well."""
+        if slot.held and not slot.taken:
+            slot.taken = True
+            self.taken += 1
+
+    def mark_refused(self, slot: Slot) -> None:
+        """The answer to the request of `slot` is a refusal, or has turned out to be one."""
+        slot.refused = True
+        if slot.held and slot.taken:
+            slot.taken = False
+            self.taken -= 1
 
     def cool(self) -> Slot:
         """The slot whose rest ends next is free from now on."""

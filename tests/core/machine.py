@@ -319,6 +319,22 @@ class SchedulerMachine(RuleBasedStateMachine):
             assert self.gated, "a free slot is not given"
             assert told.external or told.lag_s, "only what polls have told holds a newcomer back"
 
+    @rule(workspace=workspaces, started=st.integers(0, 4))
+    def ask_at_once(self, workspace: str, started: int) -> None:
+        """As a newcomer asks first: it goes, and nothing is due earlier for that; or nothing has happened."""
+        ticket = Ticket(id=next(self.ids), workspace=workspace, conversation=None, prompt_started_at=started, path="/")
+        told, deadline = self.subject.snapshot(self.now), self.subject.next_deadline()
+        granted = self.subject.grant_at_once(ticket, self.now)
+        if granted is None:
+            assert self.subject.snapshot(self.now) == told
+            assert self.subject.next_deadline() == deadline
+            (effect, *_) = self.happened(self.subject.request(ticket, self.now), newcomer=ticket)
+            assert not isinstance(effect, Granted)
+        else:
+            self.happened([granted], newcomer=ticket)
+            after = self.subject.next_deadline()
+            assert after is None or (deadline is not None and after >= deadline)
+
     @rule(count=st.integers(2, 6))
     def crowd(self, count: int) -> None:
         for number in range(count):
@@ -463,7 +479,7 @@ class SchedulerMachine(RuleBasedStateMachine):
         until = self.now + wait_s
         counts = self.limit is not None and 0 < wait_s <= self.policy.pause.max_s
         if counts and count and self.limit is not None and count >= self.limit:
-            self.allowed = None
+            self.allowed, self.allowed_by = None, max(self.allowed_by, self.numbers[slot])
         elif counts and count and self.numbers[slot] >= self.allowed_by:
             self.allowed_by = self.numbers[slot]
             self.allowed = (self.allowed_by + count, until)

@@ -26,6 +26,18 @@ class Holder:
             slot.progress_at = self._progress_at
 
 
+async def test_free_slot_is_given_at_once_and_where_there_is_none_nothing_happens():
+    desk = Desk()
+    slot = desk.admission.at_once(desk.ticket())
+    assert slot is not None
+    assert slot.held
+    assert desk.admission.at_once(desk.ticket()) is None
+    assert (desk.names(), len(desk.scheduler.waiting)) == (["Granted"], 0)
+    desk.admission.release(slot)
+    assert not slot.held
+    assert desk.admission.at_once(desk.ticket()) is not None
+
+
 async def test_second_release_frees_nobody_elses_slot():
     desk = Desk()
     slot, (next_one, last) = await desk.held_and_waiting(2)
