@@ -11,9 +11,13 @@ from .fronts import FRONTS, present
 from .machine import facts
 from .options import ROWS, parser, plan
 from .plot import draw, title
+from .processor import cores
 from .report import document, lost, markdown, pace, strangers, table
 from .rivals import RIVALS
 
+CROWDED = """
+The load and the upstream share a core. What the kernel does for both of them for a POST is nearly as much as HAProxy
+does, in whatever language they are, so fronts as cheap as that may be held up: a third core ends it."""
 STRANGERS = 0.1  # of a core, from where on figures suffer
 
 
@@ -41,6 +45,8 @@ def main() -> int:
     print("\n".join(f"{name}: {fact}" for name, fact in about.items()), table(rows), sep="\n\n")
     if seen := pace(rows):
         print("\nWho was busy, as a share of a core:", *seen, sep="\n  ")
+        if len(set(cores())) < 3:
+            print(CROWDED)
     if strangers(rows) > STRANGERS:
         print(f"\nSomebody else had up to {strangers(rows):.0%} of a core: these figures are none to keep.")
     print(f"\nLost units: {lost(rows)}")

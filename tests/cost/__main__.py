@@ -1,10 +1,10 @@
-"""What a request and a chunk cost in opcodes and calls: `python -m tests.cost` from the top of the checkout."""
+"""What a request and a chunk cost in opcodes, calls and writes: `python -m tests.cost` from the top of the checkout."""
 
 import argparse
 import sys
 
 from . import ceilings
-from .figures import Figures, cheaper, grown
+from .figures import Figures, cheaper, grown, told
 from .measure import measured
 
 
@@ -15,7 +15,7 @@ def main() -> int:
     options = parser.parse_args()
     kept, found = ceilings.read(), measured()
     for name, now in found.items():
-        print(f"{name}: {now.opcodes:,.0f} opcodes, {now.calls:,.0f} calls")
+        print(f"{name}: {told(now)}")
         if name in kept:
             print(_beside(now, kept[name]))
         if options.functions:
@@ -27,7 +27,7 @@ def main() -> int:
 
 
 def _beside(now: Figures, kept: Figures) -> str:
-    said = grown(now, kept) or cheaper(now, kept) or f"{kept.opcodes:,.0f} opcodes, {kept.calls:,.0f} calls are kept"
+    said = grown(now, kept) or cheaper(now, kept) or f"kept: {told(kept)}"
     return "  " + said.replace("\n", "\n  ")
 
 

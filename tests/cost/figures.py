@@ -1,7 +1,8 @@
 # What a unit of work costs, and whether it has grown.
 #
 # Rule 1: medians over the units: what happens now and then (a sweep, a look at the configuration) is no unit's.
-# Rule 2: opcodes tell how much Python there is, calls how much of it is calling; either may grow by GROWTH.
+# Rule 2: opcodes tell how much Python there is, calls how much of it is calling, writes how often the system is called
+#         to send something. Each may grow by GROWTH.
 
 import statistics
 from collections import Counter
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from .meter import Counts
 
 GROWTH = 0.15
+COUNTED = ("opcodes", "calls", "writes")
 TOLD = 0.01  # of all opcodes: functions with less are not kept one by one
 GREW_MOST = 8  # functions that a failure names
 
@@ -21,6 +23,7 @@ class Figures:
 
     opcodes: float
     calls: float
+    writes: float
     functions: dict[str, float]
 
 
@@ -31,8 +34,13 @@ def figures(units: Sequence[Counts]) -> Figures:
     return Figures(
         opcodes=opcodes,
         calls=statistics.median(unit.calls.total() for unit in units),
+        writes=statistics.median(unit.writes for unit in units),
         functions={name: count for name, count in functions.most_common() if count >= TOLD * opcodes},
     )
+
+
+def told(found: Figures) -> str:
+    return ", ".join(f"{getattr(found, what):,.0f} {what}" for what in COUNTED)
 
 
 def growth(now: float, before: float) -> float:
@@ -43,19 +51,20 @@ def grown(now: Figures, before: Figures) -> str:
     """What is too dear, and where it grew; empty if nothing is."""
     said = [
         f"{getattr(before, what):,.0f} → {getattr(now, what):,.0f} {what} ({share:+.0%}; {GROWTH:.0%} are allowed)"
-        for what in ("opcodes", "calls")
+        for what in COUNTED
         if (share := growth(getattr(now, what), getattr(before, what))) > GROWTH
     ]
     if not said:
         return ""
-    return "\n".join([*said, "Opcodes of the functions that grew most:", *_who_grew(now, before)])
+    who = _who_grew(now, before)
+    return "\n".join([*said, *(["Opcodes of the functions that grew most:", *who] if who else [])])
 
 
 def cheaper(now: Figures, before: Figures) -> str:
     """What has become so much cheaper that its ceiling holds nothing any more; empty if nothing has."""
     return ", ".join(
         f"{getattr(before, what):,.0f} → {getattr(now, what):,.0f} {what}"
-        for what in ("opcodes", "calls")
+        for what in COUNTED
         if growth(getattr(now, what), getattr(before, what)) < -GROWTH
     )
 

@@ -1,9 +1,12 @@
 # What is counted is what Python executes, and what is told of it is right.
 
+import os
+import socket
 import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -13,8 +16,8 @@ from .meter import Counts, Meter
 HERE = __name__
 
 
-def figures_of(opcodes: float = 1000, calls: float = 100, **functions: float) -> Figures:
-    return Figures(opcodes=opcodes, calls=calls, functions=functions)
+def figures_of(opcodes: float = 1000, calls: float = 100, writes: float = 4, **functions: float) -> Figures:
+    return Figures(opcodes=opcodes, calls=calls, writes=writes, functions=functions)
 
 
 # --- the meter ---
@@ -68,6 +71,15 @@ def test_calls_of_c_functions_are_their_callers() -> None:
     assert counted(lambda: looped(10)).calls[f"{HERE}.looped"] == 1 + 10
 
 
+def test_writes_are_counted_whatever_they_go_to(tmp_path: Path) -> None:
+    with (tmp_path / "file").open("wb", buffering=0) as file:
+        assert counted(lambda: file.write(b"a"), lambda: file.write(b"b")).writes == 2
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        assert counted(lambda: ours.send(b"a")).writes == 0
+        assert counted(lambda: os.write(ours.fileno(), b"a")).writes == 1
+
+
 def test_nothing_is_counted_outside_a_unit() -> None:
     meter = Meter()
     with meter.unit() as counts:
@@ -81,17 +93,20 @@ def test_nothing_is_counted_outside_a_unit() -> None:
 
 
 def test_one_unit_that_cost_more_is_no_figure() -> None:
-    units = [Counts(Counter(a=90, b=10 + more), Counter(a=5)) for more in (0, 0, 5000)]
-    assert figures(units) == Figures(opcodes=100, calls=5, functions={"a": 90, "b": 10})
+    units = [Counts(Counter(a=90, b=10 + more), Counter(a=5), 3 + more) for more in (0, 0, 5000)]
+    assert figures(units) == Figures(opcodes=100, calls=5, writes=3, functions={"a": 90, "b": 10})
 
 
 def test_functions_with_next_to_nothing_are_not_kept() -> None:
     assert figures([Counts(Counter(a=1000, b=9))]).functions == {"a": 1000}
 
 
-@pytest.mark.parametrize(("opcodes", "calls", "told"), [(1149, 114, ""), (1160, 100, "opcodes"), (1000, 116, "calls")])
-def test_more_than_fifteen_percent_is_told(opcodes: float, calls: float, told: str) -> None:
-    said = grown(figures_of(opcodes, calls), figures_of())
+@pytest.mark.parametrize(
+    ("now", "told"),
+    [((1149, 114, 4), ""), ((1160, 100, 4), "opcodes"), ((1000, 116, 4), "calls"), ((1000, 100, 5), "writes")],
+)
+def test_more_than_fifteen_percent_is_told(now: tuple[float, ...], told: str) -> None:
+    said = grown(figures_of(*now), figures_of())
     assert told in said
     assert bool(said) is bool(told)
 
