@@ -50,9 +50,10 @@ class Slots:
         held_s = now - slot.granted_at
         self.mean_hold_s += (_NEWEST_WEIGHT if self.mean_hold_s else 1.0) * (held_s - self.mean_hold_s)
         if rest_s > 0:
-            slot.cooled_at = now + rest_s
-            heappush(self._cooling, (slot.cooled_at, slot.grant, slot))
-            self.next_cooled_at = self._cooling[0][0]
+            cooled_at = slot.cooled_at = now + rest_s
+            heappush(self._cooling, (cooled_at, slot.grant, slot))
+            if cooled_at < self.next_cooled_at:
+                self.next_cooled_at = cooled_at
         else:
             self.in_flight -= 1
         return held_s
