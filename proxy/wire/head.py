@@ -23,9 +23,9 @@ CONTINUE_EXPECTED = b"100-continue"
 _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _REQUEST_LINE = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+) ([\x21-\x7e\x80-\xff]+) HTTP/1\.([01])\r\n")
 _STATUS_LINE = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9]{2})((?: [\t\x20-\x7e\x80-\xff]*)?)\r\n")
-_FIELD_LINE = re.compile(rb"^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):([\t\x20-\x7e\x80-\xff]*)\r\n", re.MULTILINE)
+_FIELD_LINE = re.compile(rb"^([!#$%&'*+\-.^_`|~0-9A-Za-z]++):([\t\x20-\x7e\x80-\xff]*+)\r\n", re.MULTILINE)
 _CONTROLS = bytes([*range(9), *range(10, 32), 127])  # what no line may hold; a bare CR or LF is among them
-_LENGTH = re.compile(rb"0*[0-9]{1,18}")
+_LENGTH = re.compile(rb"0*([0-9]{1,18})")  # Python reads no more than 4,300 digits, and zeros are some
 _HOST = re.compile(rb"(?:[!$%&'()*+,\-.0-9;=A-Z_a-z~\x80-\xff]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]*)?")  # RFC 3986 3.2.2
 
 
@@ -117,10 +117,12 @@ def parse_request(raw: bytes) -> RequestHead:
     start, block, names, values = _read(raw, _REQUEST_LINE, "the request line is not METHOD TARGET HTTP/1.1")
     method, target, minor = start.groups()
     head = RequestHead(method, target, 1 if minor == b"1" else 0, block, names, values)
-    hosts = names.count(b"host")  # RFC 9112 3.2: exactly one, and one that is a host
-    if hosts > 1 or (hosts == 0 and head.minor == 1):
+    host = values.get(b"host")
+    if names.count(b"host") > 1 or (
+        host is None and head.minor == 1
+    ):  # RFC 9112 3.2: exactly one, and one that is a host
         raise BadMessage("a request has exactly one Host")
-    if hosts and _HOST.fullmatch(values[b"host"]) is None:
+    if host is not None and _HOST.fullmatch(host) is None:
         raise BadMessage("Host is not a name or an address, with or without a port")
     return head
 
@@ -138,22 +140,17 @@ def _read(
     """The start line, the block of the field lines, their names, and the first value of each. `otherwise` is the error
     if the start line is all that is wrong."""
     start = start_line.match(raw)
-    if start is not None and start.end() <= START_LINE_MAX + 2:
+    if start is not None:
         block = raw[start.end() : -2]
         # What lies before a field line, its name, its value, and so on, and what lies behind the last: nothing may lie
-        # anywhere but lines.
+        # anywhere but lines. A head shorter than a line may be has no line that is too long.
         parts = _FIELD_LINE.split(block)
-        spelled, said = parts[1::3], parts[2::3]
-        if not any(parts[::3]) and len(spelled) <= FIELDS_MAX and (len(block) <= FIELD_MAX or _are_short(block)):
-            names = [*map(bytes.lower, spelled)]
+        names = [*map(bytes.lower, parts[1::3])]
+        if not any(parts[::3]) and len(names) <= FIELDS_MAX and (len(raw) <= START_LINE_MAX or _fault(raw) is None):
             # From the last to the first, so that the first one stays. They hold no blank but SP and HTAB by now.
-            values = dict(zip(reversed(names), map(bytes.strip, reversed(said)), strict=True))
+            values = dict(zip(reversed(names), map(bytes.strip, reversed(parts[2::3]))))  # noqa: B905 - a pair of each
             return start, block, names, values
     raise BadMessage(_fault(raw) or otherwise)
-
-
-def _are_short(block: bytes) -> bool:
-    return max(map(len, block.split(b"\r\n"))) <= FIELD_MAX
 
 
 def _fault(raw: bytes) -> str | None:
@@ -199,18 +196,21 @@ def response_length(head: ResponseHead, method: bytes) -> int:
 
 
 def _declared_length(head: Head) -> int | None:
-    length, coding = head.values.get(b"content-length"), head.values.get(b"transfer-encoding")
-    if coding is not None:
+    values = head.values
+    length = values.get(b"content-length")
+    if b"transfer-encoding" in values:
         if length is not None:
             raise BadMessage("both Transfer-Encoding and Content-Length")  # RFC 9112 6.1: a smuggling shape
+        coding = values[b"transfer-encoding"]
         if head.names.count(b"transfer-encoding") > 1 or coding.lower() != b"chunked" or head.minor == 0:
             raise BadMessage("a Transfer-Encoding other than chunked, or on HTTP/1.0")
         return CHUNKED
     if length is None:
         return None
-    if head.names.count(b"content-length") > 1 or _LENGTH.fullmatch(length) is None:
+    number = _LENGTH.fullmatch(length)
+    if number is None or head.names.count(b"content-length") > 1:
         raise BadMessage("not one Content-Length with a plain number")
-    return int(length.lstrip(b"0") or b"0")  # Python reads no more than 4,300 digits, and zeros are some
+    return int(number[1])
 
 
 # --- what fields say ---------------------------------------------------------------------------------------------
@@ -223,9 +223,12 @@ def members(value: bytes) -> list[bytes]:
 
 def connection_options(head: Head) -> Set[bytes]:
     """The lower-case options of every Connection line."""
-    if b"connection" not in head.values:
+    value = head.values.get(b"connection")
+    if value is None:
         return frozenset()
-    return _options(b",".join(head.all(b"connection")))  # RFC 9110 5.3: several lines are one list
+    if len(head.values) < len(head.names):  # there are lines of one name; several are one list (RFC 9110 5.3)
+        value = b",".join(head.all(b"connection"))
+    return _options(value)
 
 
 @lru_cache(maxsize=64)  # nearly every client says one of keep-alive, close and Upgrade

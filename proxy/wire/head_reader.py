@@ -11,9 +11,9 @@ from proxy.wire.head import FIELD_MAX, FIELDS_MAX, START_LINE_MAX
 
 def whole_head(data: bytes) -> tuple[bytes, bytes] | None:
     """The head with which `data` begins, and what lies behind it; None where it is not whole, or where something else
-    may stand in front of it: that is for a HeadReader. Only for bytes that come when no other is waiting."""
+    stands in front of it: that is for a HeadReader. Only for bytes that come while none are waiting."""
     end = data.find(b"\r\n\r\n") + 4
-    if end < 4 or not data[:1].isalpha():
+    if end < 4 or data[0] < 0x20:  # an empty line, or a ClientHello
         return None
     return data[:end], data[end:]
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from proxy.errors import BadMessage
 from proxy.wire.head import FIELD_MAX, FIELDS_MAX, START_LINE_MAX, parse_request
-from proxy.wire.head_reader import HeadReader
+from proxy.wire.head_reader import HeadReader, whole_head
 
 WHOLE = b"GET / HTTP/1.1\r\nHost: a\r\nX-A: b\r\n\r\n"
 START = b"GET / HTTP/1.1\r\n"
@@ -35,6 +35,16 @@ def test_heads_that_arrive_together_are_taken_one_by_one():
     other = b"HTTP/1.1 102 Processing\r\n\r\n"
     assert fed(WHOLE + other + b"X") == ([WHOLE, other], b"X")
     assert fed(*in_bytes(WHOLE + other + b"X")) == ([WHOLE, other], b"X")
+
+
+def test_head_that_comes_whole_needs_no_reader():
+    assert whole_head(WHOLE) == (WHOLE, b"")
+    assert whole_head(WHOLE + b"body\r\n\r\n") == (WHOLE, b"body\r\n\r\n")
+
+
+@pytest.mark.parametrize("data", [b"", WHOLE[:-1], b"\r\n" + WHOLE, b"\r\n\r\n" + WHOLE, b"\x16\x03\x01" + WHOLE])
+def test_what_is_not_just_a_whole_head_is_for_the_reader(data):
+    assert whole_head(data) is None
 
 
 @pytest.mark.parametrize("cut", range(len(WHOLE)))

@@ -65,6 +65,12 @@ def test_alt_svc_would_lead_clients_past_us():
     assert b"alt-svc: x" in sent(b"Host: a", b"alt-svc: x")
 
 
+def test_expect_of_an_answer_means_nothing_and_stays():
+    lines = [b"Expect: 100-continue", b"X-A: b"]
+    assert told(*lines)[1:] == lines
+    assert told(*lines, b"Connection: Upgrade", status=b"426 ")[1:] == [*lines, b"Connection: Upgrade"]
+
+
 def test_framing_and_address_cannot_be_taken_away_by_connection():
     lines = [b"Connection: Content-Length, Host, Transfer-Encoding", b"Content-Length: 5"]
     assert sent(b"Host: a", *lines)[1:] == [b"Host: " + HOST, b"Content-Length: 5"]
@@ -88,6 +94,17 @@ def test_te_keeps_trailers_alone(line, kept):
 
 def test_host_is_the_upstreams_in_its_old_place_and_spelling():
     assert sent(b"X-A: b", b"hOsT: evil.example", b"X-C: d")[1:] == [b"X-A: b", b"hOsT: " + HOST, b"X-C: d"]
+
+
+def test_only_the_line_named_host_is_the_host():
+    lines = [b"X-Host: a", b"Host-X: a", b"X-A: host: a"]
+    assert sent(*lines, b"HOST:a ", *lines)[1:] == [*lines, b"HOST: " + HOST, *lines]
+
+
+@pytest.mark.parametrize("host", [rb"\1\g<0>", b"%s", b"\xff"])
+def test_host_is_written_as_it_is(host):
+    head = parse_request(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+    assert request_bytes(head, b"/%s", host) == b"GET /%s HTTP/1.1\r\nHost: " + host + b"\r\n\r\n"
 
 
 def test_http_1_0_request_gets_a_host():
