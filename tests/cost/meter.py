@@ -34,6 +34,7 @@ class Meter:
         self._counts: Counts | None = None
 
     def install(self) -> None:
+        sys._getframe().f_trace_opcodes = True  # 3.12 tells of opcodes only if some frame wants them at settrace()
         threading.settrace(self._began)
         threading.setprofile(self._called)
         sys.settrace(self._began)
