@@ -118,9 +118,8 @@ def parse_request(raw: bytes) -> RequestHead:
     method, target, minor = start.groups()
     head = RequestHead(method, target, 1 if minor == b"1" else 0, block, names, values)
     host = values.get(b"host")
-    if names.count(b"host") > 1 or (
-        host is None and head.minor == 1
-    ):  # RFC 9112 3.2: exactly one, and one that is a host
+    twice = len(names) > len(values) and names.count(b"host") > 1
+    if twice or (host is None and head.minor == 1):  # RFC 9112 3.2: exactly one, and one that is a host
         raise BadMessage("a request has exactly one Host")
     if host is not None and _HOST.fullmatch(host) is None:
         raise BadMessage("Host is not a name or an address, with or without a port")
@@ -142,11 +141,11 @@ def _read(
     start = start_line.match(raw)
     if start is not None:
         block = raw[start.end() : -2]
-        # What lies before a field line, its name, its value, and so on, and what lies behind the last: nothing may lie
-        # anywhere but lines. A head shorter than a line may be has no line that is too long.
-        parts = _FIELD_LINE.split(block)
-        names = [*map(bytes.lower, parts[1::3])]
-        if not any(parts[::3]) and len(names) <= FIELDS_MAX and (len(raw) <= START_LINE_MAX or _fault(raw) is None):
+        # What lies before a line, its name, its value, and so on for each, and what lies behind the last: nothing may
+        # lie there, be it what is no line or a line too many. A head that is short has no line that is too long.
+        parts = _FIELD_LINE.split(block, FIELDS_MAX)
+        if not any(parts[::3]) and (len(raw) <= START_LINE_MAX or _fault(raw) is None):
+            names = [*map(bytes.lower, parts[1::3])]
             # From the last to the first, so that the first one stays. They hold no blank but SP and HTAB by now.
             values = dict(zip(reversed(names), map(bytes.strip, reversed(parts[2::3]))))  # noqa: B905 - a pair of each
             return start, block, names, values
@@ -208,7 +207,7 @@ def _declared_length(head: Head) -> int | None:
     if length is None:
         return None
     number = _LENGTH.fullmatch(length)
-    if number is None or head.names.count(b"content-length") > 1:
+    if number is None or (len(head.names) > len(values) and head.names.count(b"content-length") > 1):
         raise BadMessage("not one Content-Length with a plain number")
     return int(number[1])
 
