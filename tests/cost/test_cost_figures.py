@@ -35,7 +35,8 @@ def looped(times: int) -> int:
 
 
 def counted(*work: Callable[[], object]) -> Counts:
-    """What `work` costs, each of them in a counted thread."""
+    """What `work` costs, each of them in a counted thread. Done twice: 3.13 tells only of functions that it has traced
+    before."""
     meter = Meter()
     before = sys.gettrace(), sys.getprofile(), threading.gettrace(), threading.getprofile()
     try:
@@ -44,11 +45,12 @@ def counted(*work: Callable[[], object]) -> Counts:
         sys.settrace(before[0])
         sys.setprofile(before[1])
     try:
-        with meter.unit() as counts:
-            for target in work:
-                thread = threading.Thread(target=target)
-                thread.start()
-                thread.join()
+        for _ in range(2):
+            with meter.unit() as counts:
+                for target in work:
+                    thread = threading.Thread(target=target)
+                    thread.start()
+                    thread.join()
     finally:
         threading.settrace(before[2])
         threading.setprofile(before[3])
