@@ -11,7 +11,22 @@ from collections.abc import Callable, Mapping, Sequence
 from math import ceil, inf
 from typing import Any
 
-from proxy.core.model import Effect, Granted, Holder, PollUsage, Reclaimed, Refused, Slot, Ticket
+from proxy.core.model import (
+    CooldownSet,
+    Effect,
+    Granted,
+    Holder,
+    LimitSet,
+    Paused,
+    PollUsage,
+    RateLimited,
+    Reclaimed,
+    Reduced,
+    Refused,
+    Resumed,
+    Slot,
+    Ticket,
+)
 from proxy.core.scheduler import Scheduler
 from proxy.errors import OwnAnswer
 from proxy.service.clock import Clock
@@ -32,7 +47,8 @@ Observer = Callable[[str, Effect], None]
 
 
 class Admission:
-    """Await `acquire`; give the slot back with `release`."""
+    """Await `acquire`; give the slot back with `release`. `observe` is told what happens, `keep` what of it outlives
+    the process."""
 
     def __init__(
         self,
@@ -41,6 +57,7 @@ class Admission:
         clock: Clock,
         loop: asyncio.AbstractEventLoop,
         observe: Observer,
+        keep: Observer,
         poll: Callable[["Admission", Mapping[str, str]], None],
         chance: random.Random,
     ) -> None:
@@ -50,6 +67,7 @@ class Admission:
         self._now = clock.now
         self._loop = loop
         self._observe = observe
+        self._keep = keep
         self._poll = poll
         self._chance = chance
         self._futures: dict[int, asyncio.Future[Slot]] = {}
@@ -60,6 +78,7 @@ class Admission:
             Refused: self._refuse,
             Reclaimed: self._abort,
             PollUsage: self._ask,
+            **dict.fromkeys((LimitSet, CooldownSet, Reduced, Paused, Resumed, RateLimited), self._note),
         }
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = inf
@@ -209,6 +228,11 @@ class Admission:
 
     def _ask(self, order: PollUsage) -> Sequence[Effect]:
         self._poll(self, self._credentials.get(order.ticket.id, {}))
+        return ()
+
+    def _note(self, effect: Effect) -> Sequence[Effect]:
+        self._observe(self.provider_id, effect)
+        self._keep(self.provider_id, effect)
         return ()
 
     def _refuse(self, refused: Refused) -> Sequence[Effect]:

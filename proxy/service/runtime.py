@@ -10,7 +10,7 @@ import ssl
 from collections.abc import Callable, Mapping, Sequence
 
 from proxy.config import Provider, Settings, diff, effective
-from proxy.core.model import CooldownSet, Effect, LimitSet, Paused, Policy, RateLimited, Reduced, Resumed, Snapshot
+from proxy.core.model import CooldownSet, Effect, LimitSet, Policy, Reduced, Resumed, Snapshot
 from proxy.core.scheduler import Scheduler
 from proxy.core.turns import Turns
 from proxy.errors import ConfigErrors
@@ -24,8 +24,6 @@ from proxy.store import ProviderRecord, Saved, SavedEvent, Store
 from proxy.wire import tls
 
 STORE_CLOSE_S = 5.0  # a disk that hangs must not keep the process for ever
-
-_OF_THE_STATE = frozenset((LimitSet, CooldownSet, Reduced, Paused, Resumed, RateLimited))
 
 
 class Runtime:
@@ -128,7 +126,8 @@ class Runtime:
             scheduler,
             clock=self.clock,
             loop=self._loop,
-            observe=self._observe,
+            observe=self.telemetry.observe,
+            keep=self._keep,
             poll=self._start_poll,
             chance=self._chance,
         )
@@ -267,13 +266,7 @@ class Runtime:
             learns = provider.learn_cooldown
             admission.apply(admission.scheduler.set_cooldown(provider.cooldown_s, "file", learns=learns))
 
-    def _observe(self, provider_id: str, effect: Effect) -> None:
-        self.telemetry.observe(provider_id, effect)
-        if type(effect) in _OF_THE_STATE:
-            self._remember(provider_id, effect)
-
-    def _remember(self, provider_id: str, effect: Effect) -> None:
-        """`effect` changed something that outlives the process."""
+    def _keep(self, provider_id: str, effect: Effect) -> None:
         standing = self._standings[provider_id]
         if isinstance(effect, LimitSet | Reduced):
             self._note_limit(standing, effect)

@@ -11,10 +11,12 @@ from proxy.service.clock import Clock
 
 
 class Desk:
-    """`seen` is every effect that was observed, `polls` the credentials of every poll that was asked for."""
+    """`seen` is every effect that was observed, `kept` those that change what is stored, `polls` the credentials of
+    every poll that was asked for."""
 
     def __init__(self, limit: int | None = 1, *, cooldown_s: float = 0.0, policy: Policy | None = None) -> None:
         self.seen: list[Effect] = []
+        self.kept: list[Effect] = []
         self.polls: list[Mapping[str, str]] = []
         self.peak = 0
         loop = asyncio.get_running_loop()
@@ -25,6 +27,7 @@ class Desk:
             clock=self.clock,
             loop=loop,
             observe=self._observe,
+            keep=lambda provider_id, effect: self.kept.append(effect),
             poll=lambda admission, credentials: self.polls.append(credentials),
             chance=random.Random(1),
         )

@@ -38,6 +38,22 @@ async def test_free_slot_is_given_at_once_and_where_there_is_none_nothing_happen
     assert desk.admission.at_once(desk.ticket()) is not None
 
 
+async def test_what_outlives_the_process_is_told_for_keeping_and_nothing_else():
+    desk = Desk()
+    slot, (waiter,) = await desk.held_and_waiting(1)
+    now = desk.clock.now()
+    desk.admission.rate_limited(slot, status=429, kind="rate", retry_after_ms=10)
+    desk.admission.apply(desk.scheduler.set_limit(2, "api", now))
+    desk.admission.rate_limited(slot, status=429, kind="rate", retry_after_ms=None)
+    desk.admission.apply(desk.scheduler.resume(now))
+    desk.admission.apply(desk.scheduler.set_cooldown(0.0, "api"))
+    desk.admission.apply(desk.scheduler.reclaim(slot, now))
+    desk.admission.release(await waiter)
+    of_a_request = {"Queued", "Granted", "Released", "Reclaimed"}
+    assert of_a_request < set(desk.names())
+    assert desk.kept == [effect for effect in desk.seen if type(effect).__name__ not in of_a_request]
+
+
 async def test_second_release_frees_nobody_elses_slot():
     desk = Desk()
     slot, (next_one, last) = await desk.held_and_waiting(2)
