@@ -141,6 +141,7 @@ def test_fields_keep_spelling_order_duplicates_and_octets():
     assert read.names[1:] == [b"x-a", b"x-a", b"x-b", b"set-cookie", b"x-empty", b"x-a"]
     assert read.get(b"x-a") == b"1"
     assert read.get(b"x-c") is None
+    assert (read.all(b"x-a"), read.all(b"x-b"), read.all(b"x-c")) == ([b"1", b"2", b"3"], [b"\xff\xfe \x80"], [])
 
 
 @pytest.mark.parametrize(
@@ -174,6 +175,40 @@ def test_what_is_no_field_line_is_refused(parse, line):
         whole = answer_with(b"X-First: 1", line, b"X-Last: 1")
     with pytest.raises(BadMessage):
         parse(whole)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (b"X-A: b\x00", "a control character, or a bare CR or LF, in the head"),
+        (b"X-A: b\nX-B: c", "a control character, or a bare CR or LF, in the head"),
+        (b" X-A: b", "a folded header line"),
+        (b"\tX-A", "a folded header line"),
+        (b"X-A", "a header line has no colon"),
+        (b"X A", "a header line has no colon"),
+        (b"X A: b", "a header name is not a token"),
+        (b": b", "a header name is not a token"),
+        (b"X A: " + b"b" * FIELD_MAX, "a header is longer than 32 KiB"),
+    ],
+)
+def test_refusal_says_what_is_wrong_with_a_line(line, said):
+    """Of several faults the first: whoever debugs a client looks for that one."""
+    for whole in (line, b"X-A: b\r\n" + line + b"\r\nX C: d"):
+        with pytest.raises(BadMessage, match=f"^{said}$"):
+            parse_request(request_with(whole))
+        with pytest.raises(BadMessage, match=f"^{said}$"):
+            parse_response(answer_with(whole))
+
+
+def test_refusal_says_when_the_start_line_is_wrong():
+    with pytest.raises(BadMessage, match="request line"):
+        parse_request(head(b"GET /", b"Host: a"))
+    with pytest.raises(BadMessage, match="status line"):
+        parse_response(head(b"HTTP/1.1"))
+    with pytest.raises(BadMessage, match="status line"):
+        parse_response(head(b"X-A: b", b"X-B: c"))
+    with pytest.raises(BadMessage, match="token"):  # lines are looked at first
+        parse_request(head(b"GET /", b"X A: b"))
 
 
 @pytest.mark.parametrize(
