@@ -4,8 +4,9 @@
 # Rule 2: a body that cannot be read loses nothing of what status and headers say, and nothing here raises.
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from proxy.core.model import Kind
@@ -18,7 +19,6 @@ Headers = Sequence[tuple[str, str]]
 _QUOTA_FROM_MS = 3_600_000  # whoever is told to come back in an hour has used up an allowance, not a minute's rate
 _SEEN_BY_RULES = ("server", "rate_limit_type", "x-ratelimit-exceeded", *CDN_HEADERS)
 _ERROR_STATUS = re.compile("[45][0-9]{2}")
-_COUNTS_DOWN = re.compile("limit.*remaining|ratelimit$", re.IGNORECASE)
 _SAYS_FEW = re.compile(r"(?:^|=)\s*0*[0-9]{1,2}(?:\.0+)?\s*(?:$|[;,])")
 
 
@@ -73,16 +73,31 @@ class Left(NamedTuple):
     reset_ms: int
 
 
+def may_count_down(names: Iterable[bytes]) -> bool:
+    """Whether one of these header names in lower case may be one that `requests_left` looks for. For nearly every
+    answer of a provider without such headers the only look at them."""
+    return b"\n".join(names).find(b"limit") >= 0
+
+
 def requests_left(headers: Headers, *, now: float) -> Left | None:
     """What these headers say about the *requests* that may follow, where that is few (under 100): of the bucket with
     the fewest; of those that are used up, the last to be full again. None if none says how many and until when. For
     successful answers: the next requests would be refused (spec §7.6)."""
-    if not any(_SAYS_FEW.search(value) and _COUNTS_DOWN.search(name) for name, value in headers):
+    counting = [value for name, value in headers if _counts_down(name)]
+    if not any(map(_SAYS_FEW.search, counting)):
         return None  # nearly every answer of a day ends here
     values = _by_name(headers)
     told = buckets.told(values, _clock(values, now))
     left = [Left(one.left, one.reset_ms) for one in told if one.counts_requests and one.reset_ms]
     return min(left, key=lambda one: (one.requests, one.reset_ms if one.requests else -one.reset_ms), default=None)
+
+
+@lru_cache(maxsize=256)
+def _counts_down(name: str) -> bool:
+    """Whether a header with this name says how much is left: `…limit…remaining…`, or `…ratelimit` with a list."""
+    name = name.lower()
+    limit = name.find("limit")
+    return limit >= 0 and (name.find("remaining", limit) >= 0 or name.endswith("ratelimit"))
 
 
 def _by_name(headers: Headers) -> dict[str, list[str]]:

@@ -2,8 +2,8 @@
 # element of an array, a whole JSON. Pure; `classify(200, headers, frame)` says what a frame means.
 #
 # Rule 1: where the pieces end never matters: any split of a payload gives the same frames.
-# Rule 2: only what shows the mark of an error is cut out. Nearly every piece ends a frame and shows none: it costs two
-#         searches. A model's text hardly shows one: JSON escapes the quotes in it.
+# Rule 2: only what shows the mark of an error is cut out. Nearly every piece ends a frame and shows none: whoever has
+#         them may keep these to himself (`ends`). A model's text hardly shows one: JSON escapes the quotes in it.
 # Rule 3: bounded: what is too long to be an error is dropped up to its end, and reading goes on behind it.
 
 import re
@@ -27,6 +27,11 @@ _EVENT = re.compile(rb"(?:^|[\r\n])event: ?error")
 _MINIMAX = re.compile(rb'"base_resp"(?![ \t]*:[ \t]*\{[ \t]*"status_code"[ \t]*:[ \t]*0\b)')
 
 
+def may_be_marked(data: bytes) -> bool:
+    """Whether a word of a mark is among these bytes; not of those in Messages."""
+    return data.find(b"error") >= 0 or data.find(b"base_resp") >= 0
+
+
 def _marked(data: bytes) -> bool:
     return (
         (b'"error"' in data and _FIELD.search(data) is not None)
@@ -36,7 +41,11 @@ def _marked(data: bytes) -> bool:
 
 
 class Framing(Protocol):
-    """Takes the payload of one answer, piece by piece."""
+    """Takes the payload of one answer, piece by piece. A piece with one of these `ends` that is not `may_be_marked` may
+    be left out: it changes nothing."""
+
+    @property
+    def ends(self) -> tuple[bytes, ...]: ...
 
     def feed(self, data: bytes) -> Frames | None:
         """The frames that these bytes complete and that may hold an error; None if there will be no more."""
@@ -56,18 +65,11 @@ class _Separated:
         self._rest = bytearray()  # of a frame whose end has not come; empty between two frames
         self._dropping = False  # the frame is too long: `_rest` is its last byte
 
+    @property
+    def ends(self) -> tuple[bytes, ...]:
+        return () if self._rest else self._ends
+
     def feed(self, data: bytes) -> Frames:
-        # Nearly every piece of a stream goes no further: as `_marked`, without its call, and the usual end first.
-        text = data.decode("latin-1")
-        plain = "error" not in text and "base_resp" not in text and not self._rest
-        if plain and (data[-2:] == b"\n\n" or data.endswith(self._ends)):
-            return NONE
-        return self._cut(data)
-
-    def end(self) -> Frames:
-        return self._frames(bytes(self._rest))
-
-    def _cut(self, data: bytes) -> Frames:
         rest = self._rest
         if not rest and data.endswith(self._ends) and not _marked(data):  # the word alone is no mark
             return NONE
@@ -83,6 +85,9 @@ class _Separated:
         self._rest = rest[stop:].lstrip(b"\r\n")
         self._dropping = False
         return frames
+
+    def end(self) -> Frames:
+        return self._frames(bytes(self._rest))
 
     def _frames(self, data: bytes) -> Frames:
         if not _marked(data):
@@ -112,6 +117,8 @@ class Lines(_Separated):
 class Document:
     """One JSON value; what has anything behind it is none."""
 
+    ends = ()
+
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
         self._size = 0
@@ -135,6 +142,8 @@ _STRUCTURE = re.compile(rb'["{}\[\]]')
 
 class Elements:
     """The objects in a JSON array, which Gemini sends one by one; the last may be an error."""
+
+    ends = ()
 
     def __init__(self) -> None:
         self._element = bytearray()
@@ -187,6 +196,7 @@ class Elements:
 class Messages:
     """AWS' event stream: length of the message, length of its headers, a checksum, headers, payload, a checksum."""
 
+    ends = ()
     _PRELUDE = Struct(">II4x")
     _CHECKSUM = 4
 

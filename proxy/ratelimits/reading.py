@@ -5,7 +5,8 @@
 # Rule 3: what is neither a stream of JSON nor JSON is not read, nor what calls itself text: that may be a model's.
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
+from typing import NamedTuple
 
 from proxy.ratelimits.bodies import is_json
 from proxy.ratelimits.decoding import Decoder
@@ -14,13 +15,24 @@ from proxy.ratelimits.frames import DOCUMENT_MAX, NONE, Document, Elements, Even
 UNPACKED_MAX = 1024 * 1024  # bytes that one piece may unpack to: 64 KiB of packed JSON have half of that
 
 
-def framing_of(content_type: str, content_encoding: str) -> Framing | None:
-    """For an answer with these header values (empty: it has none). None where nothing could be read."""
-    kind = content_type.partition(";")[0].strip().lower()
-    make = _FRAMINGS.get("application/json" if kind.endswith("+json") and kind not in _FRAMINGS else kind)
-    if make is None:
+class Reading(NamedTuple):
+    """How bodies of one kind are read: each with a new `framing`. `in_clear`: a body that is not `may_be_marked` holds
+    nothing, whatever its framing."""
+
+    framing: Callable[[], Framing]
+    in_clear: bool
+
+
+@lru_cache(maxsize=64)
+def reading_of(content_type: bytes, content_encoding: bytes) -> Reading | None:
+    """For answers with these header values (empty: they have none). None where nothing could be read."""
+    kind = content_type.decode("latin-1").partition(";")[0].strip().lower()
+    framing = _FRAMINGS.get("application/json" if kind.endswith("+json") and kind not in _FRAMINGS else kind)
+    if framing is None:
         return None
-    return _Unpacked(make(), content_encoding) if content_encoding.strip() else make()
+    if content_encoding.strip():
+        return Reading(partial(_Unpacked, framing, content_encoding.decode("latin-1")), in_clear=False)
+    return Reading(framing, in_clear=framing is not Messages)
 
 
 class _Sniffed:
@@ -35,6 +47,10 @@ class _Sniffed:
         self._arrays = arrays
         self._start = b""
         self._inner: Framing | None = None
+
+    @property
+    def ends(self) -> tuple[bytes, ...]:
+        return () if self._inner is None else self._inner.ends
 
     def feed(self, data: bytes) -> Frames | None:
         if self._inner is None:
@@ -65,6 +81,10 @@ class _Objects:
         self._first = 0  # bytes of the first line, once it has ended
         self._inner: Framing | None = None
 
+    @property
+    def ends(self) -> tuple[bytes, ...]:
+        return () if self._inner is None else self._inner.ends
+
     def feed(self, data: bytes) -> Frames | None:
         if self._inner is None:
             start = self._start
@@ -89,8 +109,10 @@ class _Objects:
 class _Unpacked:
     """The payload of a body with a Content-Encoding."""
 
-    def __init__(self, inner: Framing, encoding: str) -> None:
-        self._inner = inner
+    ends = ()
+
+    def __init__(self, inner: Callable[[], Framing], encoding: str) -> None:
+        self._inner = inner()
         self._decoder = Decoder(encoding)
 
     def feed(self, data: bytes) -> Frames | None:

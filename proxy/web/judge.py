@@ -11,7 +11,8 @@ import asyncio
 from proxy.core.model import Kind, Slot
 from proxy.errors import BadMessage
 from proxy.ratelimits import classify, decoded, requests_left
-from proxy.ratelimits.reading import framing_of
+from proxy.ratelimits.classifier import may_count_down
+from proxy.ratelimits.reading import reading_of
 from proxy.ratelimits.rule import STATUSES
 from proxy.service.admission import Admission
 from proxy.service.clock import Clock
@@ -31,27 +32,28 @@ class Judge:
     answered by another try; afterwards `absorbed` says whether it was, `refused` the kind of the refusal (None: there
     was none), and `stated_ms` how long the provider asked to wait."""
 
+    absorbed = False
+    refused: str | None = None
+    stated_ms: int | None = None
+    _exchange: Exchange | None = None
+    _success: Success | None = None
+    _head: ResponseHead | None = None  # of the answer to judge
+    _answer: ResponseHead | None = None  # of the answer that is absorbed, or watched
+    _length = 0
+    _copied = 0  # bytes
+    _whole = False
+    _timer: asyncio.TimerHandle | None = None
+
     def __init__(
         self, relay: Relay, admission: Admission, slot: Slot, *, preset: str | None, absorb: bool, clock: Clock
     ) -> None:
-        self.absorbed = False
-        self.refused: str | None = None
-        self.stated_ms: int | None = None
-        self._exchange: Exchange | None = None
         self._relay = relay
         self._admission = admission
         self._slot = slot
         self._preset = preset
         self._clock = clock
         self._holding = absorb
-        self._head: ResponseHead | None = None  # of the answer to judge
-        self._kept: ResponseHead | None = None  # of the answer that was absorbed
-        self._success: Success | None = None
-        self._length = 0
         self._copy: list[bytes] = []
-        self._size = 0
-        self._whole = False
-        self._timer: asyncio.TimerHandle | None = None
 
     def attach(self, exchange: Exchange) -> None:
         """The exchange whose sink this is; another one if the request is sent again."""
@@ -67,14 +69,23 @@ class Judge:
             self._holding = False  # spec §7.5: nothing was sent to its client
         self._relay.interim(head)
 
-    def begin(self, head: ResponseHead, length: int) -> None:
-        if head.status < 400 or head.status not in STATUSES:
-            self._accept(head, length)
+    def begin(self, head: ResponseHead, length: int, data: bytes) -> None:
+        if head.status >= 400 and head.status in STATUSES:
+            self._suspect(head, length, data)
             return
-        self._head, self._length = head, length
-        self._timer = asyncio.get_running_loop().call_later(HANGING_S, self.judge)
-        if not self._holding:
-            self._relay.begin(head, length)
+        if may_count_down(head.names):  # first, or the success of a probe would let everybody go into the empty bucket
+            self._tell_what_is_left(head)
+        exchange, reading = self._exchange, None
+        assert exchange is not None
+        exchange.sink = self._relay
+        if head.status < 300 and length:
+            reading = reading_of(head.values.get(b"content-type", b""), _codings(head))
+        if reading is None:
+            self._admission.answered(self._slot, success=head.status < 400)
+        else:
+            self._answer = head
+            exchange.reader = self._success = Success(self, reading)
+        self._relay.begin(head, length, data)
 
     def switch(self, head: ResponseHead) -> None:
         self._admission.answered(self._slot, success=True)
@@ -82,11 +93,14 @@ class Judge:
         self._relay.switch(head)
 
     def data(self, data: bytes) -> None:
-        self._copy.append(data)
-        self._size += len(data)
         if not self._holding:
             self._relay.data(data)
-        if self._size >= COPY_MAX:
+        self._copy_piece(data)
+
+    def _copy_piece(self, data: bytes) -> None:
+        self._copy.append(data)
+        self._copied += len(data)
+        if self._copied >= COPY_MAX:
             self.judge(absorb=False)  # it could not be handed over whole if there came no other try
 
     def end(self) -> None:
@@ -94,6 +108,19 @@ class Judge:
         self.judge()
         if not self.absorbed:
             self._relay.end()
+
+    # --- Watcher ---
+
+    def has_begun(self) -> None:
+        self._admission.answered(self._slot, success=True)
+
+    def is_refusal(self, frame: bytes) -> bool:
+        head = self._answer
+        return head is not None and self._classify(head, frame) != Kind.NONE
+
+    def has_seen_enough(self) -> None:
+        if self._exchange is not None:
+            self._exchange.stop_reading()
 
     # --- judging ---
 
@@ -107,17 +134,17 @@ class Judge:
         if not self.absorbed:
             self._let_pass(head)
             return
-        self._kept = head
+        self._answer = head
         if not self._whole and self._exchange is not None:
             self._exchange.close()
 
     def close(self) -> None:
         """The exchange has ended: a cut answer still says what its beginning says."""
-        self._tell()
-        success, self._success = self._success, None
-        if success is not None:
-            success.close()
-        self._exchange = None
+        if self._head is not None:
+            self._tell()
+        if self._success is not None:
+            self._success.close()
+        self._exchange = self._success = None
 
     def _tell(self) -> str | None:
         """Tell the queue what the answer says; its kind, or None if that was done or nothing came."""
@@ -146,8 +173,8 @@ class Judge:
     def hand_over(self) -> None:
         """There is no other try: the client gets the answer that was absorbed."""
         self.absorbed = False
-        if self._kept is not None:
-            self._let_pass(self._kept)
+        if self._answer is not None:
+            self._let_pass(self._answer)
         if self._whole:
             self._relay.end()
         else:
@@ -155,29 +182,18 @@ class Judge:
 
     # --- inside ---
 
-    def _accept(self, head: ResponseHead, length: int) -> None:
-        left = requests_left(text_fields(head.fields), now=self._clock.wall_ms() / 1000)
-        if left is not None:  # first, or the success of a probe would let everybody go into the empty bucket
-            self._admission.few_left(self._slot, left.requests, left.reset_ms / 1000)
-        self._pass_by()
-        if not (head.status < 300 and length and self._watch(head)):
-            self._admission.answered(self._slot, success=head.status < 400)
-        self._relay.begin(head, length)
+    def _suspect(self, head: ResponseHead, length: int, data: bytes) -> None:
+        self._relay.heard()
+        self._head, self._length = head, length
+        self._timer = asyncio.get_running_loop().call_later(HANGING_S, self.judge)
+        if not self._holding:
+            self._relay.begin(head, length, data)
+        self._copy_piece(data)
 
-    def _watch(self, head: ResponseHead) -> bool:
-        """Read along what the body says, if that can be read; the queue hears from there how the answer began."""
-        kind = head.get(b"content-type") or b""
-        framing = framing_of(kind.decode("latin-1"), _codings(head))
-        if framing is None or self._exchange is None:
-            return False
-        self._exchange.sink = self._success = Success(
-            self._exchange,
-            self._relay,
-            framing,
-            tell=lambda frame: self._classify(head, frame) != Kind.NONE,
-            begun=lambda: self._admission.answered(self._slot, success=True),
-        )
-        return True
+    def _tell_what_is_left(self, head: ResponseHead) -> None:
+        left = requests_left(text_fields(head.fields), now=self._clock.wall_ms() / 1000)
+        if left is not None:
+            self._admission.few_left(self._slot, left.requests, left.reset_ms / 1000)
 
     def _pass_by(self) -> None:
         if self._exchange is not None:
@@ -186,9 +202,7 @@ class Judge:
     def _let_pass(self, head: ResponseHead) -> None:
         if self._holding:
             self._holding = False
-            self._relay.begin(head, self._length)
-            for data in self._copy:
-                self._relay.data(data)
+            self._relay.begin(head, self._length, b"".join(self._copy))
         self._copy = []
         if not self._whole:
             self._pass_by()
@@ -202,9 +216,9 @@ class Judge:
             except BadMessage:
                 return b""
             raw = b"".join(payload)
-        return decoded(raw[:COPY_MAX], _codings(head))
+        return decoded(raw[:COPY_MAX], _codings(head).decode("latin-1"))
 
 
-def _codings(head: ResponseHead) -> str:
+def _codings(head: ResponseHead) -> bytes:
     """The Content-Encoding; several lines are one list (RFC 9110 5.3)."""
-    return b",".join(head.all(b"content-encoding")).decode("latin-1")
+    return b",".join(head.all(b"content-encoding")) if b"content-encoding" in head.values else b""

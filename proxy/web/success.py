@@ -2,116 +2,108 @@
 # (spec §7.1).
 #
 # Rule 1: the bytes go first, as they came; what is read is a copy of the payload, and nothing waits for it.
-# Rule 2: one answer is one refusal: after the first, or when there is nothing more to find, its bytes pass by.
+# Rule 2: one answer is one refusal: after the first, or when there is nothing more to find, nothing more is read.
 # Rule 3: the answer has begun without a refusal when its first piece has come that holds none. The head proves nothing:
 #         some servers send it before they look.
 # Rule 4: looking at what may be an error costs as much as many pieces that cannot. An answer full of it has nothing to
 #         tell, and shall not hold up the others.
 
-from collections.abc import Callable
+from typing import Protocol
 
-from proxy.ratelimits.frames import NONE, Frames, Framing
-from proxy.wire.exchange import Exchange
-from proxy.wire.head import ResponseHead
-from proxy.wire.relay import Relay
+from proxy.ratelimits.frames import NONE, Frames, Framing, may_be_marked
+from proxy.ratelimits.reading import Reading
 
 LOOKED_AT_MAX = 1024 * 1024  # bytes of one answer's frames that may be errors and are none
 _LEAST_COST = 32 * 1024  # bytes that even the shortest frame counts for
 
-Tell = Callable[[bytes], bool]  # act upon what a frame says; whether it was a refusal
+
+class Watcher(Protocol):
+    """Who wants to know what comes of the answer."""
+
+    def has_begun(self) -> None:
+        """It began without a refusal."""
+
+    def is_refusal(self, frame: bytes) -> bool:
+        """Whether `frame`, which may be an error, is a refusal; it is acted upon."""
+
+    def has_seen_enough(self) -> None:
+        """Nothing more is to be read."""
 
 
 class Success:
-    """The sink of an exchange, in front of its relay, from the answer's `begin` on."""
+    """The reader of an exchange, from the answer's `begin` on."""
 
-    def __init__(
-        self, exchange: Exchange, relay: Relay, framing: Framing, *, tell: Tell, begun: Callable[[], None]
-    ) -> None:
-        self._exchange = exchange
-        self._relay = relay
-        self._framing: Framing | None = framing
-        self._feed: Callable[[bytes], Frames | None] = self._feed_first
-        self._tell = tell
-        self._begun: Callable[[], None] | None = begun
-        self._heard = False
-        self._budget = LOOKED_AT_MAX
-        self._payload = exchange.tap()
+    _framing: Framing | None = None  # since the first piece
+    _ends: tuple[bytes, ...] = ()  # as the framing's, once the answer has begun
+    _heard = False
+    _begun = False
+    _over = False
+    _looked_at = 0
 
-    # --- Sink ---
+    def __init__(self, watcher: Watcher, reading: Reading) -> None:
+        self._watcher = watcher
+        self._reading = reading
 
-    def data(self, data: bytes) -> None:
-        self._relay.data(data)
-        payload = self._payload
-        if payload is not None:  # chunked: the exchange has taken the chunks off
-            data = b"".join(payload)
-            payload.clear()
-        found = self._feed(data)
-        if found is not NONE:
-            self._look(found)
+    # --- Reader ---
 
-    def end(self) -> None:
-        self._relay.end()
+    def payload(self, data: bytes) -> None:
+        # Nearly every piece of a stream goes no further. As `may_be_marked`, without its call.
+        if data.endswith(self._ends) and data.find(b"error") < 0 and data.find(b"base_resp") < 0:
+            return
+        framing = self._framing
+        if framing is None:
+            framing = self._framing = self._reading.framing()
+        found = framing.feed(data)
+        first, self._heard = not self._heard, True
+        if found is None:
+            self._stop()
+        elif first and found is NONE and not data.endswith(b"\n"):
+            return  # it may be the first half of a refusal
+        elif not self._refuses(found):
+            self._begin()
+            self._ends = framing.ends
+
+    def end(self, data: bytes) -> None:
+        if self._framing is None and self._reading.in_clear and not may_be_marked(data):
+            self._over = True  # nearly every short answer: it has come at once
+            self._watcher.has_begun()
+            return
+        if data:
+            self.payload(data)
         self.close()
-
-    # The head has passed when this becomes the sink.
-
-    def heard(self) -> None: ...
-
-    def interim(self, head: ResponseHead) -> None: ...
-
-    def begin(self, head: ResponseHead, length: int) -> None: ...
-
-    def switch(self, head: ResponseHead) -> None: ...
 
     # --- watching ---
 
     def close(self) -> None:
         """The answer has ended: what is left of it may be an error too."""
+        if self._over:
+            return
+        self._over = True
         framing = self._framing
-        if framing is not None and not self._refuses(framing.end()):
-            self._begin()
-            self._stop()
-
-    def _feed_first(self, data: bytes) -> Frames | None:
-        assert self._framing is not None
-        found = self._framing.feed(data)
-        if found is NONE and not self._heard and not data.endswith(b"\n"):
-            self._heard = True  # it may be the first half of a refusal
-            return NONE
-        self._feed = self._framing.feed
-        if not found:
-            self._begin()
-        return found
-
-    def _look(self, found: Frames | None) -> None:
-        if found is None:
-            self._stop()
-        elif not self._refuses(found):
+        if framing is None or not self._refuses(framing.end()):
             self._begin()
 
     def _refuses(self, found: Frames) -> bool:
         """Whether one of these frames is a refusal; it is told, and nothing else is looked for."""
         for frame in found:
-            self._budget -= max(len(frame), _LEAST_COST)
-            if self._tell(frame):
+            self._looked_at += max(len(frame), _LEAST_COST)
+            if self._watcher.is_refusal(frame):
+                self._begun = True
                 self._stop()
                 return True
-            if self._budget <= 0:
+            if self._looked_at >= LOOKED_AT_MAX:
                 self._stop()
                 return False
         return False
 
     def _begin(self) -> None:
-        begun, self._begun = self._begun, None
-        if begun is not None:
-            begun()
+        if not self._begun:
+            self._begun = True
+            self._watcher.has_begun()
 
     def _stop(self) -> None:
-        self._framing = None
-        self._feed = _nothing  # with the framing goes what it holds
-        self._exchange.untap()
-        self._exchange.sink = self._relay
-
-
-def _nothing(_: bytes) -> Frames:
-    return NONE
+        """There is nothing more to find, nor a refusal to come."""
+        self._begin()
+        self._over = True
+        self._framing = None  # with what it holds
+        self._watcher.has_seen_enough()

@@ -12,6 +12,8 @@ from proxy.wire.head import CHUNKED, FIELD_MAX, FIELDS_MAX, UNTIL_CLOSE, lowered
 
 _CHUNK_LINE = re.compile(rb"(0*[0-9A-Fa-f]{1,15})(?:[ \t]*;[\t\x20-\x7e\x80-\xff]*)?")
 _PLAIN_SIZE = re.compile(rb"([0-9A-Fa-f]{1,8})\r\n")  # without extensions
+# A whole chunk without extensions, if the size is that of the rest, and if it ends with CRLF: else this looks for long.
+ONE_CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})\r\n(.+)\r\n", re.DOTALL)
 _TRAILER_VALUE = re.compile(rb"[\t\x20-\x7e\x80-\xff]*")
 _CHUNK_LINE_MAX = 4096  # size and extensions
 
@@ -23,6 +25,10 @@ class Body(Protocol):
 
     @property
     def payload(self) -> int: ...
+
+    @property
+    def between_chunks(self) -> bool:
+        """Whether what comes next is the size of a chunk."""
 
     def feed(self, data: bytes) -> int:
         """How many of `data`'s first bytes belong to this body; `done` once its end was among them."""
@@ -43,6 +49,8 @@ class Counted:
 
     __slots__ = ("_length", "done", "left")
 
+    between_chunks = False
+
     def __init__(self, length: int) -> None:
         self._length = self.left = length
         self.done = length == 0
@@ -62,6 +70,8 @@ class UntilClose:
     """A body that ends with its connection; `done` is never set by bytes."""
 
     __slots__ = ("done", "payload")
+
+    between_chunks = False
 
     def __init__(self) -> None:
         self.done = False
@@ -86,6 +96,10 @@ class Chunked:
         self._sound = 0  # bytes of the present piece that are right
         self._line = bytearray()  # the beginning of a line whose end has not arrived
         self._trailers = -1  # trailer lines seen; -1 before the last chunk
+
+    @property
+    def between_chunks(self) -> bool:
+        return not self._left and not self._line and self._trailers < 0
 
     @property
     def looks_whole(self) -> bool:
@@ -129,16 +143,20 @@ class Chunked:
         """Pass by the chunks that are here from size to CRLF: nearly all of them, and much cheaper than by parts."""
         if self._line or self._trailers >= 0:
             return position
-        while position < len(data) and (match := _PLAIN_SIZE.match(data, position)) is not None:
+        decoded, chunks, payload = self.decoded, 0, 0
+        while (match := _PLAIN_SIZE.match(data, position)) is not None:
             start = match.end()
-            stop = start + int(match[1], 16)
-            if stop == start or data[stop : stop + 2] != b"\r\n":
+            size = int(match[1], 16)
+            stop = start + size
+            if not size or data[stop : stop + 2] != b"\r\n":
                 break
-            if self.decoded is not None:
-                self.decoded.append(data[start:stop])
-            self.payload += stop - start
-            self.chunks += 1
+            if decoded is not None:
+                decoded.append(data[start:stop])
+            payload += size
+            chunks += 1
             position = stop + 2
+        self.payload += payload
+        self.chunks += chunks
         return position
 
     def _feed_line(self, data: bytes, position: int) -> int:

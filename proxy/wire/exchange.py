@@ -1,6 +1,7 @@
 # One request upstream, and its answer as it comes.
 #
 # Rule 1: everything between the head and the end happens inside `data`, without a task switch: bytes in, bytes out.
+#         What comes in one piece (a head, a short answer, a chunk) is passed on in one, past all that is for parts.
 # Rule 2: only a connection whose request and answer were whole, with nothing behind them, is used again.
 # Rule 3: `ended` is resolved exactly once, with the error or None; afterwards the exchange touches nothing.
 
@@ -10,30 +11,32 @@ from collections.abc import Callable
 from typing import Protocol
 
 from proxy.errors import BadMessage, BadResponse, StaleConnection, UpstreamCut, WireError
-from proxy.wire.body import Body, Chunked, UntilClose, body_of
+from proxy.wire.body import ONE_CHUNK, Body, Chunked, Counted, UntilClose, body_of
 from proxy.wire.head import ResponseHead, connection_options, parse_response, response_length
-from proxy.wire.head_reader import HeadReader
+from proxy.wire.head_reader import HeadReader, whole_head
 from proxy.wire.pool import Pool
 from proxy.wire.upstream import UpstreamConnection
 
 INTERIM_MAX = 10_000  # 1xx answers before the final one: one each second of a long think, and no flood
 STALE_S = 1.0  # an end that was on its way comes within this; one that comes later may be a request that was executed
 
+_NOTHING_MORE = Counted(0)
+
 
 class Sink(Protocol):
     """Who takes the answer."""
 
     def heard(self) -> None:
-        """Bytes of a head have arrived, whole or not."""
+        """Bytes have arrived that are no final head yet."""
 
     def interim(self, head: ResponseHead) -> None:
         """A 1xx answer."""
 
-    def begin(self, head: ResponseHead, length: int) -> None:
-        """The final head, with the body's length as in wire.head."""
+    def begin(self, head: ResponseHead, length: int, data: bytes) -> None:
+        """The final head, with the body's length as in wire.head, and what of the body came with it."""
 
     def data(self, data: bytes) -> None:
-        """Bytes of the body as they came."""
+        """More bytes of the body, as they came."""
 
     def end(self) -> None:
         """The body is whole."""
@@ -42,31 +45,43 @@ class Sink(Protocol):
         """101: from here on the connection carries another protocol, and `data` its bytes."""
 
 
+class Reader(Protocol):
+    """Who reads along what an answer says: the payload of its body, without the chunks, after it was passed on."""
+
+    def payload(self, data: bytes) -> None:
+        """What one piece of the body held."""
+
+    def end(self, data: bytes) -> None:
+        """What the last one held."""
+
+
 class Exchange:
-    """One request on one connection. Await `ended`; call `close` to give up."""
+    """One request on one connection. Await `ended`; call `close` to give up. The sink may set `reader` in its `begin`,
+    and another one as `sink`."""
+
+    head: ResponseHead | None = None
+    reader: Reader | None = None
+    request_sent = False  # the whole request was handed to the connection
+    switched = False
+    on_writable: Callable[[bool], None] | None = None
+    on_switch: Callable[[], None] | None = None
+    on_half_closed: Callable[[], None] | None = None  # a tunnel's upstream will say no more
+    _heads: HeadReader | None = None  # since something has come that is no whole final head
+    _interims = 0
+    _body: Body | None = None
+    _between_chunks = False  # of the body
 
     def __init__(
         self, pool: Pool, connection: UpstreamConnection, method: bytes, sink: Sink, *, upgrade: bool = False
     ) -> None:
         self.connection = connection
         self.sink = sink
-        self.head: ResponseHead | None = None
-        self._loop = asyncio.get_running_loop()
-        self._began_at = self._loop.time()
-        self.ended: asyncio.Future[None] = self._loop.create_future()
-        self.request_sent = False  # the whole request was handed to the connection
-        self.on_writable: Callable[[bool], None] | None = None
-        self.on_switch: Callable[[], None] | None = None
-        self.on_half_closed: Callable[[], None] | None = None  # a tunnel's upstream will say no more
-        self.switched = False
+        loop = asyncio.get_running_loop()
+        self.ended: asyncio.Future[None] = loop.create_future()
+        self._began_at = loop.time()
         self._pool = pool
         self._method = method
         self._upgrade = upgrade
-        self._heads = HeadReader()
-        self._body: Body | None = None
-        self._tapped = False
-        self._heard = False  # at least one byte of an answer
-        self._interims = 0
         connection.user = self
 
     def __repr__(self) -> str:
@@ -90,30 +105,29 @@ class Exchange:
         elif self.ended.done() and not self.ended.cancelled():
             self.ended.exception()  # seen, even if nobody awaits it any more
 
-    def tap(self) -> list[bytes] | None:
-        """For a sink that reads along, in its `begin`: where the payload of a chunked body lies, without its framing,
-        whenever `data` is called. The sink empties it. None: what `data` brings is the payload."""
-        self._tapped = isinstance(self._body, Chunked)
-        return self._body.decoded if isinstance(self._body, Chunked) else None
-
-    def untap(self) -> None:
-        """The payload is read no more."""
-        self._tapped = False
+    def stop_reading(self) -> None:
+        """Nobody reads along any more."""
+        self.reader = None
         if isinstance(self._body, Chunked):
             self._body.decoded = None
 
     # --- the connection's side ---
 
     def data(self, data: bytes) -> None:
+        if self._between_chunks and data.endswith(b"\r\n") and (chunk := ONE_CHUNK.fullmatch(data)) is not None:
+            size, payload = chunk.groups()
+            if int(size, 16) == len(payload):  # nearly every piece of a stream; the body need not hear of it
+                self.sink.data(data)
+                if self.reader is not None:
+                    self.reader.payload(payload)
+                return
         if self._body is not None:
             self._read_body(self._body, data)
             return
-        self._heard = True
-        self.sink.heard()
-        self._heads.buffer += data
         try:
-            self._read_heads()
+            self._read_heads(data)
         except BadMessage as error:
+            self.sink.heard()
             self._fail(BadResponse(str(error)))
 
     def writable(self, ready: bool) -> None:
@@ -129,11 +143,14 @@ class Exchange:
         if self.ended.done():
             return
         if self.head is None:
-            if not self._heard and self.connection.uses and self._loop.time() - self._began_at < STALE_S:
+            age_s = asyncio.get_running_loop().time() - self._began_at
+            if self._heads is None and self.connection.uses and age_s < STALE_S:
                 self._finish(StaleConnection("a kept connection was closed before it answered"))
             else:
                 self._finish(BadResponse("the connection ended before an answer"))
         elif isinstance(self._body, UntilClose) and (error is None or self._ends_by_itself(error)):
+            if self.reader is not None:
+                self.reader.end(b"")
             self.sink.end()
             self._finish(None)
         else:
@@ -145,14 +162,25 @@ class Exchange:
         """A tunnel's protocol has its own end; many that speak it leave TLS without a word."""
         return self.switched and isinstance(error, ssl.SSLEOFError)
 
-    def _read_heads(self) -> None:
-        """Read 1xx heads and the final one."""
+    def _read_heads(self, data: bytes) -> None:
+        """Read 1xx heads and the final one, which nearly always comes alone and whole."""
+        if self._heads is None:
+            whole = whole_head(data)
+            if whole is not None:
+                head = parse_response(whole[0])
+                if head.status >= 200:
+                    self._begin(head, whole[1])
+                    return
+            self._heads = HeadReader()
+        self.sink.heard()
+        self._heads.buffer += data
         while self._body is None and (raw := self._heads.take()) is not None:
             head = parse_response(raw)
             if head.status == 101:
-                self._switch(head)
+                self._switch(head, self._heads.rest())
             elif head.status >= 200:
-                self._begin(head)
+                self._begin(head, self._heads.rest())
+                return
             else:
                 response_length(head, self._method)
                 self._interims += 1
@@ -160,26 +188,35 @@ class Exchange:
                     raise BadMessage(f"more than {INTERIM_MAX} interim answers")
                 self.sink.interim(head)
 
-    def _begin(self, head: ResponseHead) -> None:
+    def _begin(self, head: ResponseHead, data: bytes) -> None:
+        """The final head, and what came behind it."""
         length = response_length(head, self._method)
-        body, data = body_of(length), self._heads.rest()
+        if 0 <= length <= len(data):  # nothing of the body is to come
+            self.head, self._body = head, _NOTHING_MORE
+            whole = data[:length]
+            self.sink.begin(head, length, whole)
+            if self.reader is not None:
+                self.reader.end(whole)
+            self._complete(surplus=length < len(data))
+            return
+        body = body_of(length)
         if isinstance(body, Chunked):
-            body.decoded = []  # for who taps it in `begin`
+            body.decoded = []  # for whoever reads along from `begin` on
         used = body.feed(data)  # before anything is passed on: a body that begins badly is a 502 yet
         self.head, self._body = head, body
-        self.sink.begin(head, length)
-        if not self._tapped:
-            self.untap()
-        self._pass_on(body, data, used)
+        self.sink.begin(head, length, data[:used])
+        if self.reader is None:
+            self.stop_reading()
+        self._go_on(body, data, used)
 
-    def _switch(self, head: ResponseHead) -> None:
+    def _switch(self, head: ResponseHead, data: bytes) -> None:
         if not self._upgrade:
             raise BadMessage("101 to a request that asked for no upgrade")
         self.head, self._body, self.switched = head, UntilClose(), True
         self.sink.switch(head)
         if self.on_switch is not None:
             self.on_switch()
-        self._read_body(self._body, self._heads.rest())
+        self._read_body(self._body, data)
 
     def _read_body(self, body: Body, data: bytes) -> None:
         try:
@@ -187,28 +224,46 @@ class Exchange:
         except BadMessage as error:
             if error.sound:
                 self.sink.data(data[: error.sound])
+                self._read_along(body, data[: error.sound])
             self._fail(UpstreamCut(str(error)))
-        else:
-            self._pass_on(body, data, used)
-
-    def _pass_on(self, body: Body, data: bytes, used: int) -> None:
+            return
         if used:
-            self.sink.data(data if used == len(data) else data[:used])
-        if body.done and not self.ended.done():
+            self.sink.data(data[:used])
+        self._go_on(body, data, used)
+
+    def _go_on(self, body: Body, data: bytes, used: int) -> None:
+        """What `body` has taken of `data` is passed on."""
+        self._between_chunks = body.between_chunks
+        if used:
+            self._read_along(body, data[:used])
+        if body.done:
             self._complete(surplus=used < len(data))
+
+    def _read_along(self, body: Body, piece: bytes) -> None:
+        if self.reader is None:
+            return
+        if isinstance(body, Chunked) and body.decoded is not None:
+            piece = b"".join(body.decoded)
+            body.decoded.clear()
+        if body.done:
+            self.reader.end(piece)
+        else:
+            self.reader.payload(piece)
 
     def _complete(self, *, surplus: bool) -> None:
         connection, head = self.connection, self.head
-        assert head is not None
+        if head is None or self.ended.done():  # the sink has had enough
+            return
         connection.user = None
-        closes = head.minor == 0 or (b"connection" in head.names and b"close" in connection_options(head))
+        closes = head.minor == 0 or (b"connection" in head.values and b"close" in connection_options(head))
         if surplus or closes or not self.request_sent or connection.unsent():
             connection.close()
         else:
             connection.resume()  # the client may have been slower; whoever is next must hear it
             self._pool.give_back(connection)
         self.sink.end()
-        self._finish(None)
+        if not self.ended.done():
+            self.ended.set_result(None)
 
     def _fail(self, error: WireError | None) -> None:
         self.connection.user = None

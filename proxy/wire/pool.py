@@ -43,8 +43,7 @@ class Pool:
         return await dial(self.way, self._resolver, self._loop)
 
     def give_back(self, connection: UpstreamConnection) -> None:
-        """Keep a connection whose exchange ended whole, for the next one."""
-        connection.user = None
+        """Keep a connection that nobody uses, since its exchange ended whole, for the next one."""
         connection.uses += 1
         if not self._reuse or connection.closed:
             connection.close()

@@ -34,17 +34,16 @@ class Meter(Protocol):
 class Relay:
     """The sink of an exchange that writes to the client."""
 
+    status: int | None = None
+    whole = False
+    began_at: float | None = None
+    _last = _before_last = b""
+
     def __init__(self, request: Request, meter: Meter, now: Callable[[], float]) -> None:
-        self.status: int | None = None
-        self.whole = False
-        self.began_at: float | None = None
         self._request = request
-        self._client = request.connection
+        self._write = request.connection.write
         self._meter = meter
         self._now = now
-        self._decoder: Chunked | None = None
-        self._last = b""
-        self._before_last = b""
 
     def __repr__(self) -> str:
         return f"<Relay {self.status} {self._meter.bytes} bytes{' whole' if self.whole else ''}>"
@@ -54,60 +53,69 @@ class Relay:
 
     def interim(self, head: ResponseHead) -> None:
         if self.passes(head):
-            self._client.write(response_bytes(head))
+            self._write(response_bytes(head))
 
     def passes(self, head: ResponseHead) -> bool:
         """Whether a 1xx answer is passed on. 100 is for whoever sent Expect, which we answer ourselves; to anyone else
         it breaks clients."""
         return head.status != 100 and self._request.head.minor == 1
 
-    def begin(self, head: ResponseHead, length: int) -> None:
-        request = self._request
+    def begin(self, head: ResponseHead, length: int, data: bytes) -> None:
+        request, meter = self._request, self._meter
         self.status = head.status
-        self._meter.phase = Phase.STREAMING
+        self.began_at = meter.last_byte_at = self._now()
+        meter.phase = Phase.STREAMING
         old = request.head.minor == 0
-        if length == CHUNKED and old:
-            self._decoder = Chunked([])
-        request.ends_by_closing = length == UNTIL_CLOSE or self._decoder is not None
+        request.ends_by_closing = length == UNTIL_CLOSE or (old and length == CHUNKED)
         close = request.closes()
         request.answered = True
         request.pieces = []  # nothing is sent again once the client has heard an answer
-        self.began_at = self._now()
-        self._client.write(response_bytes(head, close=close, dechunked=old))
+        answer = response_bytes(head, close=close, dechunked=old)
+        if old and length == CHUNKED:
+            self._write(answer)
+            self._write = _Dechunker(self._write).write
+            self.data(data)
+        else:
+            meter.bytes += len(data)
+            self._last = data
+            self._write(answer + data)  # in one piece: each is a system call, and a packet
 
     def switch(self, head: ResponseHead) -> None:
         self.status = head.status
+        self.began_at = self._meter.last_byte_at = self._now()
         self._meter.phase = Phase.STREAMING
         self._request.answered = self._request.ends_by_closing = True
         self._request.keep = False
-        self.began_at = self._now()
-        self._client.write(response_bytes(head, upgrade=True))
+        self._write(response_bytes(head, upgrade=True))
 
     def data(self, data: bytes) -> None:
         meter = self._meter
         meter.bytes += len(data)
         meter.last_byte_at = self._now()
         self._before_last, self._last = self._last, data
-        if self._decoder is None:
-            self._client.write(data)
-        else:
-            self._write_decoded(data)
+        self._write(data)
 
     def end(self) -> None:
         self.whole = True
 
     def cut(self, *, at_once: bool = False, looks_whole: bool = False) -> None:
         """The answer will not become whole: show it, also where what came of it `looks_whole`."""
-        self._client.cut(at_once=at_once, reset=looks_whole)
+        self._request.connection.cut(at_once=at_once, reset=looks_whole)
 
     def looks_finished(self) -> bool:
         """Whether the last bytes held a final event: a client that leaves now has all it wanted."""
         return self.whole or _FINAL_EVENT.search((self._before_last + self._last)[-16384:]) is not None
 
-    def _write_decoded(self, data: bytes) -> None:
-        decoder = self._decoder
-        assert decoder is not None
-        assert decoder.decoded is not None
-        decoder.feed(data)
-        self._client.write(b"".join(decoder.decoded))
-        decoder.decoded.clear()
+
+class _Dechunker:
+    """Writes the payload of a chunked body, whose bytes it gets."""
+
+    def __init__(self, write: Callable[[bytes], None]) -> None:
+        self._payload: list[bytes] = []
+        self._body = Chunked(self._payload)
+        self._write = write
+
+    def write(self, data: bytes) -> None:
+        self._body.feed(data)
+        self._write(b"".join(self._payload))
+        self._payload.clear()

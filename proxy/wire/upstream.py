@@ -43,6 +43,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._layers: list[TlsSession] = []  # the outermost first, next to the socket
         self._securing: asyncio.Future[None] | None = None
         self._poll: select.poll | None = None
+        self._paused = False  # nothing is read
         self._said_all = False  # our FIN is written
         self._half_closed: HalfClosed | None = None
         self._fault: Exception | None = None  # why it ended before anybody used it
@@ -73,8 +74,10 @@ class UpstreamConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._layers:
             self._receive(data)
+        elif self.user is not None:
+            self.user.data(data)
         else:
-            self._hand_on(data)
+            self.close()  # nobody has asked for anything
 
     def eof_received(self) -> bool:
         if self._stays():
@@ -104,8 +107,12 @@ class UpstreamConnection(asyncio.Protocol):
 
     def write(self, data: bytes) -> None:
         """Send bytes; nothing once the connection has ended."""
-        if not self.closed:
+        if self.closed:
+            return
+        if self._layers:
             self._write(data, len(self._layers))
+        elif self._transport is not None:
+            self._transport.write(data)
 
     def write_end(self) -> None:
         """Half-close, where that can be said: TLS servers take it for the end of everything."""
@@ -130,11 +137,13 @@ class UpstreamConnection(asyncio.Protocol):
         return not self._poll.poll(0)
 
     def pause(self) -> None:
-        if self._transport is not None and not self._transport.is_closing():
+        if self._transport is not None:
+            self._paused = True
             self._transport.pause_reading()
 
     def resume(self) -> None:
-        if self._transport is not None and not self._transport.is_closing():
+        if self._paused and self._transport is not None:
+            self._paused = False
             self._transport.resume_reading()
 
     def finish(self) -> None:
@@ -160,26 +169,24 @@ class UpstreamConnection(asyncio.Protocol):
 
     def _receive(self, data: bytes) -> None:
         """Bytes of TLS have come."""
+        last, over = self._layers[-1], None
         for depth, layer in enumerate(self._layers):
             data = layer.receive(data)
-            self._write(layer.to_send(), depth)  # after a fault the alert that says why
+            if reply := layer.to_send():  # after a fault the alert that says why
+                self._write(reply, depth)
+            if over is None and (layer.ended or layer.fault is not None):
+                over = layer
             if not data:
                 break
-        last = self._layers[-1]
-        if last.ready and self._securing is not None and not self._securing.done():
+        if self._securing is not None and last.ready and not self._securing.done():
             self._securing.set_result(None)
-        if data:
-            self._hand_on(data)
-        over = next((layer for layer in self._layers if layer.ended or layer.fault is not None), None)
+        if data and self.user is not None:
+            self.user.data(data)
+        elif data:
+            self.close()
         if over is not None:
             self._end(None if last.ended else over.fault or _unannounced(last))
             self.finish()
-
-    def _hand_on(self, data: bytes) -> None:
-        if self.user is None:
-            self.close()
-        else:
-            self.user.data(data)
 
     def _read_rest(self) -> None:
         """Read what came before the connection broke: a write that failed first must not lose an early answer."""

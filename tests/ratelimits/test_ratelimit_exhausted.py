@@ -6,6 +6,7 @@ import pytest
 
 from proxy.ratelimits import buckets, grammar, requests_left
 from proxy.ratelimits.buckets import Bucket
+from proxy.ratelimits.classifier import may_count_down
 
 NOW = datetime(2026, 10, 8, 12, tzinfo=UTC).timestamp()
 
@@ -29,7 +30,12 @@ NOW = datetime(2026, 10, 8, 12, tzinfo=UTC).timestamp()
     ],
 )
 def test_a_used_up_bucket_of_requests_says_when_it_is_full_again(headers, ms):
+    assert may_count_down([name.lower().encode() for name in headers])
     assert requests_left(list(headers.items()), now=NOW) == (0, ms)
+
+
+def test_names_that_count_nothing_down_are_known_at_once():
+    assert not may_count_down([b"content-type", b"retry-after", b"remaining", b"x-rate", b"lim", b"it"])
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.ratelimits import classify
-from proxy.ratelimits.frames import DOCUMENT_MAX, FRAME_MAX
-from proxy.ratelimits.reading import UNPACKED_MAX, framing_of
+from proxy.ratelimits.frames import DOCUMENT_MAX, FRAME_MAX, may_be_marked
+from proxy.ratelimits.reading import UNPACKED_MAX, reading_of
 
 SSE, JSON, NDJSON, AWS = (
     "text/event-stream",
@@ -25,6 +25,11 @@ SSE, JSON, NDJSON, AWS = (
 ANTHROPIC = b'event: error\ndata: {"type":"error","error":{"type":"rate_limit_error","message":"Too fast"}}\n\n'
 OVERLOADED = b'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n'
 DELTA = b'event: content_block_delta\ndata: {"type":"content_block_delta","delta":{"text":"hello"}}\n\n'
+
+
+def framing_of(kind, coding):
+    reading = reading_of(kind.encode(), coding.encode())
+    return None if reading is None else reading.framing()
 
 
 def pieces(body, size):
@@ -503,6 +508,47 @@ def test_what_is_kept_stays_small_while_a_frame_does_not_end():
         kept.append(len(framing._rest))
     assert max(kept) <= FRAME_MAX
     assert set(kept[5:]) == {1}
+
+
+PARTS = [
+    ANTHROPIC,
+    DELTA,
+    DELTA[:30],
+    DELTA[30:],
+    b"data: 1\n",
+    b"\n",
+    b"\r\n",
+    b"data: 2\r\n\r\n",
+    b"{",
+    b"}\n",
+    b"[",
+    b"",
+]
+PARTS += [b'{"error":{"code":429}}\n', b'{"a":1}\n', b'{"base_resp":{"status_code":1002}}', b"x" * FRAME_MAX]
+
+
+@given(st.sampled_from([SSE, JSON, NDJSON, AWS, ""]), st.lists(st.sampled_from(PARTS), max_size=12))
+def test_piece_with_the_right_end_that_is_not_marked_may_be_left_out(kind, parts):
+    fed, spared = framing_of(kind, ""), framing_of(kind, "")
+    for part in parts:
+        spare = part.endswith(spared.ends) and not may_be_marked(part)
+        found = fed.feed(part)
+        assert list(found or ()) == ([] if spare else list(spared.feed(part) or ()))
+        assert fed.ends == spared.ends
+        if found is None:
+            break
+    assert list(fed.end()) == list(spared.end())
+
+
+@given(st.sampled_from([SSE, JSON, NDJSON, ""]), st.binary() | st.sampled_from([ANTHROPIC, OVERLOADED, GEMINI_ERROR]))
+def test_body_in_clear_that_is_not_marked_holds_nothing(kind, body):
+    assert reading_of(kind.encode(), b"").in_clear
+    assert may_be_marked(body) or frames([body], kind) == []
+
+
+@pytest.mark.parametrize(("kind", "coding"), [(AWS, ""), (SSE, "gzip")])
+def test_what_is_no_text_is_not_in_clear(kind, coding):
+    assert not reading_of(kind.encode(), coding.encode()).in_clear
 
 
 # --- content codings ---

@@ -108,6 +108,15 @@ async def test_head_of_what_is_watched_says_nothing(start, kind, with_head):
     assert heard == [True]
 
 
+@pytest.mark.parametrize("kind", [SSE, JSON])
+async def test_end_that_comes_alone_is_no_second_piece(start, kind):
+    rig, client, link = await streaming(start, kind)
+    heard = begins(rig)
+    await passes(client, link, chunk(QUOTA.rstrip() if kind == SSE else b'{"error":{"code":429}}'), LAST_CHUNK)
+    await becomes(lambda: seen(rig) is not None)
+    assert heard == []
+
+
 async def test_answer_has_begun_with_its_second_piece_at_the_latest(start):
     rig, client, link = await streaming(start)
     heard = begins(rig)
