@@ -106,9 +106,10 @@ def _fields(block: bytes) -> list[Field]:
 
 
 def _all(head: Head, name: bytes) -> list[bytes]:
-    count = head.names.count(name)
-    if count < 2:
-        return [head.values[name]] if count else []
+    if name not in head.values:
+        return []
+    if len(head.names) == len(head.values):  # no name comes twice
+        return [head.values[name]]
     return [value for found, (_, value) in zip(head.names, head.fields, strict=True) if found == name]
 
 
