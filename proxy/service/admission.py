@@ -33,6 +33,7 @@ from proxy.service.clock import Clock
 
 RETRY_AFTER_MAX_S = 59  # at 60 and more some agents give up at once (spec §11)
 _JITTER = 0.25  # of the estimate, upwards: refused clients must not come back as one wave
+LATE_S = 0.05  # while nobody waits nothing depends on when a rest ends: one timer serves those that end together
 BACKOFF_S, BACKOFF_MAX_S = 0.5, 8.0  # as the SDKs of OpenAI and Anthropic do
 
 
@@ -105,6 +106,9 @@ class Admission:
     async def acquire(self, ticket: Ticket, credentials: Mapping[str, str]) -> Slot:
         """Wait for a slot. OwnAnswer if there will be none; a cancelled caller leaves the queue and holds nothing.
         `credentials` are the header lines that a usage poll may use for as long as `ticket` waits."""
+        due_at = self.scheduler.next_deadline()
+        if due_at is not None and due_at <= self._now():
+            self._tick()  # with nobody waiting the timer comes late
         return await self._outcome(ticket, credentials, self.scheduler.request(ticket, self._now()))
 
     async def acquire_again(
@@ -195,9 +199,7 @@ class Admission:
 
     def close(self) -> None:
         """Stop the timer; nothing is granted by time any more."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer, self._timer_at = None, inf
+        self._stop_timer()
 
     # --- words for the client ---
 
@@ -261,16 +263,24 @@ class Admission:
 
     def _arm(self) -> None:
         deadline = self.scheduler.next_deadline()
+        if deadline is None:
+            return
+        waiting = self.scheduler.waiting
+        if not (waiting.ready or waiting.resting):
+            deadline += LATE_S
         # A timer that is too early only looks again, so most changes need no new one.
-        if deadline is not None and deadline < self._timer_at:
-            if self._timer is not None:
-                self._timer.cancel()
+        if deadline < self._timer_at:
+            self._stop_timer()
             self._timer_at = deadline
             self._timer = self._loop.call_at(deadline, self._tick)
 
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer, self._timer_at = None, inf
+
     def _tick(self) -> None:
-        self._timer = None
-        self._timer_at = inf
+        self._stop_timer()
         effects = self.scheduler.tick(self._now(), self._clock.wall_ms())
         if effects:
             self.apply(effects)

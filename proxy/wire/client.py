@@ -373,7 +373,7 @@ class ClientConnection(asyncio.Protocol):
                 self._read_head()
 
     def _unpause(self) -> None:
-        if self._pauses is not None:
+        if self._pauses is not None and self._pauses.count:
             self._pauses.undo_all()
 
     def _start_drain(self, body: Body | None) -> None:

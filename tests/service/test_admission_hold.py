@@ -427,3 +427,30 @@ async def test_full_queue_is_known_before_a_body_is_read():
 async def test_repr_is_read_by_people():
     desk = Desk(4)
     assert repr(desk.admission) == "<Admission <Scheduler p held 0/4 cooling 0 waiting 0>>"
+
+
+async def test_while_nobody_waits_one_timer_serves_the_rests_that_end_together(monkeypatch):
+    monkeypatch.setattr(admission, "LATE_S", 60.0)
+    desk = Desk(limit=20, cooldown_s=0.01)
+    loop, armed = asyncio.get_running_loop(), []
+    monkeypatch.setattr(loop, "call_at", lambda *when, call=loop.call_at: armed.append(when) or call(*when))
+    for slot in [await desk.slot() for _ in range(20)]:
+        desk.admission.release(slot)
+    assert len(armed) == 1
+    desk.admission.close()
+
+
+async def test_who_comes_after_a_rests_end_does_not_wait_for_that_look(monkeypatch):
+    monkeypatch.setattr(admission, "LATE_S", 60.0)
+    desk = Desk(cooldown_s=0.01, policy=Policy(max_waiting=0))
+    desk.admission.release(await desk.slot())
+    await asyncio.sleep(0.05)
+    assert (await desk.slot()).held
+
+
+async def test_who_waits_for_a_rests_end_is_granted_at_it(monkeypatch):
+    monkeypatch.setattr(admission, "LATE_S", 60.0)
+    desk = Desk(cooldown_s=0.05)
+    desk.admission.release(await desk.slot())
+    async with asyncio.timeout(10):
+        assert (await desk.slot()).held
