@@ -11,9 +11,7 @@ from proxy.errors import BadMessage
 from proxy.wire.head import CHUNKED, FIELD_MAX, FIELDS_MAX, UNTIL_CLOSE, lowered
 
 _CHUNK_LINE = re.compile(rb"(0*[0-9A-Fa-f]{1,15})(?:[ \t]*;[\t\x20-\x7e\x80-\xff]*)?")
-_PLAIN_SIZE = re.compile(rb"([0-9A-Fa-f]{1,8})\r\n")  # without extensions
-# A whole chunk without extensions, if the size is that of the rest, and if it ends with CRLF: else this looks for long.
-ONE_CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})\r\n(.+)\r\n", re.DOTALL)
+CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,8})\r\n")  # without extensions
 _TRAILER_VALUE = re.compile(rb"[\t\x20-\x7e\x80-\xff]*")
 _CHUNK_LINE_MAX = 4096  # size and extensions
 
@@ -144,7 +142,7 @@ class Chunked:
         if self._line or self._trailers >= 0:
             return position
         decoded, chunks, payload = self.decoded, 0, 0
-        while (match := _PLAIN_SIZE.match(data, position)) is not None:
+        while (match := CHUNK_SIZE.match(data, position)) is not None:
             start = match.end()
             size = int(match[1], 16)
             stop = start + size

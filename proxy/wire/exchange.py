@@ -1,7 +1,7 @@
 # One request upstream, and its answer as it comes.
 #
-# Rule 1: everything between the head and the end happens inside `data`, without a task switch: bytes in, bytes out.
-#         What comes in one piece (a head, a short answer, a chunk) is passed on in one, past all that is for parts.
+# Rule 1: everything between the head and the end happens without a task switch: bytes in, bytes out. What comes in one
+#         piece (a head, a short answer, a chunk) is passed on in one, past all that is for parts.
 # Rule 2: only a connection whose request and answer were whole, with nothing behind them, is used again.
 # Rule 3: `ended` is resolved exactly once, with the error or None; afterwards the exchange touches nothing.
 
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from proxy.errors import BadMessage, BadResponse, StaleConnection, UpstreamCut, WireError
-from proxy.wire.body import ONE_CHUNK, Body, Chunked, Counted, UntilClose, body_of
+from proxy.wire.body import CHUNK_SIZE, Body, Chunked, Counted, UntilClose, body_of
 from proxy.wire.head import ResponseHead, connection_options, parse_response, response_length
 from proxy.wire.head_reader import HeadReader, whole_head
 from proxy.wire.pool import Pool
@@ -61,6 +61,7 @@ class Exchange:
 
     head: ResponseHead | None = None
     reader: Reader | None = None
+    running = True  # False once nothing of it is for anybody any more
     request_sent = False  # the whole request was handed to the connection
     switched = False
     on_writable: Callable[[bool], None] | None = None
@@ -80,6 +81,7 @@ class Exchange:
         self.ended: asyncio.Future[None] = loop.create_future()
         self._began_at = loop.time()
         self._pool = pool
+        self._outbox = pool.outbox
         self._method = method
         self._upgrade = upgrade
         connection.user = self
@@ -105,6 +107,13 @@ class Exchange:
         elif self.ended.done() and not self.ended.cancelled():
             self.ended.exception()  # seen, even if nobody awaits it any more
 
+    def break_off(self, error: Exception) -> None:
+        """A fault of ours in the middle of the answer."""
+        asyncio.get_running_loop().call_exception_handler(
+            {"message": "an answer could not be passed on", "exception": error}
+        )
+        self.close(UpstreamCut("an error inside the proxy"))
+
     def stop_reading(self) -> None:
         """Nobody reads along any more."""
         self.reader = None
@@ -114,13 +123,12 @@ class Exchange:
     # --- the connection's side ---
 
     def data(self, data: bytes) -> None:
-        if self._between_chunks and data.endswith(b"\r\n") and (chunk := ONE_CHUNK.fullmatch(data)) is not None:
-            size, payload = chunk.groups()
-            if int(size, 16) == len(payload):  # nearly every piece of a stream; the body need not hear of it
-                self.sink.data(data)
-                if self.reader is not None:
-                    self.reader.payload(payload)
+        if self._between_chunks and (size := CHUNK_SIZE.match(data)) is not None:
+            start, end = size.end(), len(data) - 2
+            if start < end and start + int(size[1], 16) == end and data.endswith(b"\r\n"):
+                self._outbox.add(self, data, start)  # nearly every piece of a stream; the body need not hear of it
                 return
+        self._outbox.flush()
         if self._body is not None:
             self._read_body(self._body, data)
             return
@@ -140,6 +148,7 @@ class Exchange:
         return self.switched
 
     def lost(self, error: Exception | None) -> None:
+        self._outbox.flush()
         if self.ended.done():
             return
         if self.head is None:
@@ -254,7 +263,7 @@ class Exchange:
         connection, head = self.connection, self.head
         if head is None or self.ended.done():  # the sink has had enough
             return
-        connection.user = None
+        connection.user, self.running = None, False
         closes = head.minor == 0 or (b"connection" in head.values and b"close" in connection_options(head))
         if surplus or closes or not self.request_sent or connection.unsent():
             connection.close()
@@ -266,7 +275,7 @@ class Exchange:
             self.ended.set_result(None)
 
     def _fail(self, error: WireError | None) -> None:
-        self.connection.user = None
+        self.connection.user, self.running = None, False
         self.connection.close()
         self._finish(error)
 
