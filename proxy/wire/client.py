@@ -13,6 +13,7 @@ import asyncio
 import contextlib
 import socket
 import struct
+from collections.abc import Callable
 from typing import cast
 
 from proxy.errors import BadMessage, OwnAnswer
@@ -35,6 +36,10 @@ IDLE_S = 120.0  # a kept-alive connection without a request; above what agents' 
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER on, 0 s: close() sends RST
 
 
+def _to_nobody(data: bytes) -> None:
+    """The client is gone, or is sent nothing more."""
+
+
 class ClientConnection(asyncio.Protocol):
     """The protocol of one accepted socket."""
 
@@ -55,6 +60,7 @@ class ClientConnection(asyncio.Protocol):
         self._half_closed: HalfClosed | None = None
         self._eof = False  # all that the client said before its FIN was read
         self._ended = False
+        self.write: Callable[[bytes], None] = _to_nobody  # sends bytes: the transport's own, until the end
         self._lingering: IdleTimer | None = None
 
     def __repr__(self) -> str:
@@ -64,6 +70,7 @@ class ClientConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's transports are none by inheritance
+        self.write = self._transport.write
         self._pauses = Pauses(self._transport, self.listener.hangups, self._hung_up, self._loop)
         keep_alive(transport.get_extra_info("socket"))
         self.listener.connections.add(self)
@@ -130,11 +137,6 @@ class ClientConnection(asyncio.Protocol):
         """Whether no further request comes on this connection, as far as is known."""
         return self.listener.draining or (self._eof and not self._buffer)
 
-    def write(self, data: bytes) -> None:
-        """Send bytes; nothing if the client is gone."""
-        if self._transport is not None and not self._ended:
-            self._transport.write(data)
-
     def write_end(self) -> None:
         """Half-close: nothing more will be written."""
         if self._transport is not None and not self._ended and self._transport.can_write_eof():
@@ -164,7 +166,7 @@ class ClientConnection(asyncio.Protocol):
             self.request.was_cut = True
         if reset or (self.request is not None and self.request.ends_by_closing):
             self._end_by_reset()
-        self._ended = True
+        self._end_writing()
         if at_once:
             self._transport.abort()
         else:
@@ -239,15 +241,19 @@ class ClientConnection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    def _leave(self, *, broken: bool = False) -> None:
+    def _end_writing(self) -> None:
         self._ended = True
+        self.write = _to_nobody
+
+    def _leave(self, *, broken: bool = False) -> None:
+        self._end_writing()
         self._stop_head_timer()
         request = self.request
         if request is not None and not request.gone:
             request.client_left(broken=broken)
 
     def _close(self) -> None:
-        self._ended = True
+        self._end_writing()
         self._stop_head_timer()
         self._close_transport()
 

@@ -38,10 +38,11 @@ class Relay:
     whole = False
     began_at: float | None = None
     _last = _before_last = b""
+    _dechunker: "_Dechunker | None" = None
 
     def __init__(self, request: Request, meter: Meter, now: Callable[[], float]) -> None:
         self._request = request
-        self._write = request.connection.write
+        self._client = request.connection  # not its `write`, which ends with it
         self._meter = meter
         self._now = now
 
@@ -53,7 +54,7 @@ class Relay:
 
     def interim(self, head: ResponseHead) -> None:
         if self.passes(head):
-            self._write(response_bytes(head))
+            self._client.write(response_bytes(head))
 
     def passes(self, head: ResponseHead) -> bool:
         """Whether a 1xx answer is passed on. 100 is for whoever sent Expect, which we answer ourselves; to anyone else
@@ -72,13 +73,13 @@ class Relay:
         request.pieces = []  # nothing is sent again once the client has heard an answer
         answer = response_bytes(head, close=close, dechunked=old)
         if old and length == CHUNKED:
-            self._write(answer)
-            self._write = _Dechunker(self._write).write
+            self._client.write(answer)
+            self._dechunker = _Dechunker()
             self.data(data)
         else:
             meter.bytes += len(data)
             self._last = data
-            self._write(answer + data)  # in one piece: each is a system call, and a packet
+            self._client.write(answer + data)  # in one piece: each is a system call, and a packet
 
     def switch(self, head: ResponseHead) -> None:
         self.status = head.status
@@ -86,21 +87,23 @@ class Relay:
         self._meter.phase = Phase.STREAMING
         self._request.answered = self._request.ends_by_closing = True
         self._request.keep = False
-        self._write(response_bytes(head, upgrade=True))
+        self._client.write(response_bytes(head, upgrade=True))
 
     def data(self, data: bytes) -> None:
         meter = self._meter
         meter.bytes += len(data)
         meter.last_byte_at = self._now()
         self._before_last, self._last = self._last, data
-        self._write(data)
+        if self._dechunker is not None:
+            data = self._dechunker.payload(data)
+        self._client.write(data)
 
     def end(self) -> None:
         self.whole = True
 
     def cut(self, *, at_once: bool = False, looks_whole: bool = False) -> None:
         """The answer will not become whole: show it, also where what came of it `looks_whole`."""
-        self._request.connection.cut(at_once=at_once, reset=looks_whole)
+        self._client.cut(at_once=at_once, reset=looks_whole)
 
     def looks_finished(self) -> bool:
         """Whether the last bytes held a final event: a client that leaves now has all it wanted."""
@@ -108,14 +111,15 @@ class Relay:
 
 
 class _Dechunker:
-    """Writes the payload of a chunked body, whose bytes it gets."""
+    """Takes the framing off a chunked body."""
 
-    def __init__(self, write: Callable[[bytes], None]) -> None:
+    def __init__(self) -> None:
         self._payload: list[bytes] = []
         self._body = Chunked(self._payload)
-        self._write = write
 
-    def write(self, data: bytes) -> None:
+    def payload(self, data: bytes) -> bytes:
+        """What these bytes of the body hold."""
         self._body.feed(data)
-        self._write(b"".join(self._payload))
+        payload = b"".join(self._payload)
         self._payload.clear()
+        return payload
