@@ -90,7 +90,8 @@ class Bench:
         self.front_core, self.load_core, self.upstream_core = cores()
         self.upstream = Child("upstream", self.upstream_core)
         self.load = Child("load", self.load_core)
-        self._processors = [Processor(self.load.pid), Processor(self.upstream.pid), Processor(os.getpid())]
+        self._awake = False
+        self._own = Processor(os.getpid())
         self._started = 0
         self.upstream_port: int = self.upstream.ask("port")
 
@@ -98,6 +99,22 @@ class Bench:
     def direct(self) -> list[Any]:
         """The upstream's own address."""
         return ["127.0.0.1", self.upstream_port]
+
+    @contextlib.contextmanager
+    def awake(self) -> Iterator[None]:
+        """With the load and the upstream in one process that never sleeps: see peers.py."""
+        asleep = self.load, self.upstream, self.upstream_port
+        peers = Child("peers", self.load_core)
+        try:
+            self.load = self.upstream = peers
+            self.upstream_port = peers.ask("port")
+            peers.ask("stay_awake")
+            self._awake = True
+            yield
+        finally:
+            self._awake = False
+            self.load, self.upstream, self.upstream_port = asleep
+            peers.close()
 
     @contextlib.contextmanager
     def fronts(
@@ -120,11 +137,11 @@ class Bench:
         before = self._look(front, count)
         time.sleep(self.plan.seconds)
         after = self._look(front, count)
-        units, took, machine, user, kernel, used, load, upstream, own = (
+        units, took, machine, user, kernel, used, own, idle, *loads = (
             new - old for old, new in zip(before, after, strict=True)
         )
-        loading = load + upstream if self.load_core == self.upstream_core else max(load, upstream)
-        strangers = max(0, machine - used - load - upstream - own)
+        loading = (sum(loads) if self.load_core == self.upstream_core else max(loads)) - idle
+        strangers = max(0, machine - used - sum(loads) - own)
         return Window(
             units=units,
             took_ns=took,
@@ -147,8 +164,10 @@ class Bench:
 
     def _look(self, front: Front, count: Callable[[], int]) -> tuple[int, ...]:
         everybody = machine_ns(Path("/proc/stat").read_text())
-        ours = [processor.used_ns() for processor in (front.processor, *self._processors)]
-        return (count(), time.monotonic_ns(), everybody, *front.processor.user_and_kernel(), *ours)
+        loads = [Processor(pid).used_ns() for pid in {self.load.pid, self.upstream.pid}]
+        idle = self.load.ask("idle_ns") if self._awake else 0
+        user_and_kernel, used = front.processor.user_and_kernel(), front.processor.used_ns()
+        return (count(), time.monotonic_ns(), everybody, *user_and_kernel, used, self._own.used_ns(), idle, *loads)
 
 
 def in_turn(fronts: Sequence[Front], rounds: int) -> Iterator[Front]:

@@ -2,6 +2,7 @@
 #
 # Rule 1: a chunk costs less where several are there at once, so their pace is the same for all fronts and evenly
 #         spread; over A_SECOND in all one core has no room for the slowest front, and each stream gets fewer.
+# Rule 2: nobody sleeps whom a front would have to wake (peers.py).
 
 import statistics
 from collections import defaultdict
@@ -19,7 +20,7 @@ A_SECOND = STREAMS * PACE
 
 
 def post(bench: Bench) -> Iterator[Row]:
-    with bench.fronts(some=HOPS) as fronts:
+    with bench.awake(), bench.fronts(some=HOPS) as fronts:
         windows, lost = measured(fronts, bench.plan.rounds, partial(posts, bench, at_once=AT_ONCE))
         yield Row(
             key="post",
@@ -36,7 +37,7 @@ def post(bench: Bench) -> Iterator[Row]:
 
 
 def chunk(bench: Bench) -> Iterator[Row]:
-    with bench.fronts(some=HOPS) as fronts:
+    with bench.awake(), bench.fronts(some=HOPS) as fronts:
         windows, lost = streams(bench, fronts, STREAMS, bench.plan.rounds)
         yield streamed("chunk", STREAMS, windows, lost, must=1.3, goal=1.1)
         yield in_kernel("chunk", windows)
@@ -45,7 +46,7 @@ def chunk(bench: Bench) -> Iterator[Row]:
 def chunks(bench: Bench) -> Iterator[Row]:
     """The scale."""
     for number in bench.plan.streams:
-        with bench.fronts() as fronts:
+        with bench.awake(), bench.fronts() as fronts:
             yield streamed("chunks", number, *streams(bench, fronts, number, bench.plan.scale_rounds), size=number)
 
 
