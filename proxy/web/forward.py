@@ -4,6 +4,7 @@
 # Rule 2: each request keeps the configuration that it began with.
 
 import asyncio
+from collections.abc import Awaitable
 
 from proxy.config import Upstream
 from proxy.errors import OwnAnswer
@@ -42,7 +43,7 @@ class Forwarder:
         """Take one request to its end."""
         record = RequestRecord(_method(request.head))
         try:
-            await self._serve(request, record)
+            await self._serving(request, record)
         except OwnAnswer as error:
             self._refuse(request, error, record)
         except asyncio.CancelledError:
@@ -74,7 +75,8 @@ class Forwarder:
         record.code, record.status = error.code, error.status
         request.refuse(error)
 
-    async def _serve(self, request: Request, record: RequestRecord) -> None:
+    def _serving(self, request: Request, record: RequestRecord) -> Awaitable[None]:
+        """What there is to do, after the decisions that need no waiting."""
         view, head = self._current_view(), request.head
         if head.method == b"CONNECT":  # also with a path: nobody here makes a tunnel of its answer
             raise OwnAnswer("unsupported", "this proxy opens no tunnels to other hosts")
@@ -90,11 +92,10 @@ class Forwarder:
         if upgrade or route.place.counting.takes_slot(record.method or "", route.path):
             record.counted = True
             share = self._budget.share(upstream.provider_id, view.settings.queue)
-            await Turn(self._runtime, view, request, route, message, record, upgrade=upgrade).run(share)
-        else:
-            passage = Passage(request, message, view.pool(upstream), Flow(), self._runtime.clock, tunnel_idle_s=None)
-            sending = passage.send(passage.relay) if request.complete else passage.stream(passage.relay)
-            await carry(sending, passage, record)
+            return Turn(self._runtime, view, request, route, message, record, upgrade=upgrade).run(share)
+        passage = Passage(request, message, view.pool(upstream), Flow(), self._runtime.clock, tunnel_idle_s=None)
+        sending = passage.send(passage.relay) if request.complete else passage.stream(passage.relay)
+        return carry(sending, passage, record)
 
     def _current_view(self) -> View:
         if self._view.settings is not self._runtime.settings:

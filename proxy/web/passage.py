@@ -83,7 +83,7 @@ class Passage:
                 started(exchange)
             self._send_whole(exchange)
             try:
-                await self._end(exchange)
+                await exchange.ended
             except StaleConnection as error:
                 error.__traceback__ = None  # its frames hold what holds it
                 if self.aborted is not None:  # in this very moment: there is no slot to send it again with
@@ -91,6 +91,8 @@ class Passage:
                 connection = self.exchange = None
             else:
                 return
+            finally:
+                self._end(exchange)
 
     def _send_whole(self, exchange: Exchange) -> None:
         request = self._request
@@ -115,7 +117,10 @@ class Passage:
         exchange.send(self._head)
         request.stream_to(pass_on)
         exchange.request_sent = request.complete
-        await self._end(exchange)
+        try:
+            await exchange.ended
+        finally:
+            self._end(exchange)
 
     def _begin(self, connection: UpstreamConnection, sink: Sink, *, upgrade: bool = False) -> Exchange:
         request = self._request
@@ -127,13 +132,10 @@ class Passage:
         request.on_writable = lambda ready: connection.resume() if ready else connection.pause()
         return exchange
 
-    async def _end(self, exchange: Exchange) -> None:
-        try:
-            await exchange.ended
-        finally:
-            exchange.close()
-            exchange.on_switch = exchange.on_half_closed = exchange.on_writable = None
-            self._request.on_gone = self._request.on_writable = None
+    def _end(self, exchange: Exchange) -> None:
+        exchange.close()
+        exchange.on_switch = exchange.on_half_closed = exchange.on_writable = None
+        self._request.on_gone = self._request.on_writable = None
 
     def _open_tunnel(self) -> None:
         exchange = self.exchange
