@@ -25,6 +25,7 @@ from proxy.core.model import (
     Refused,
     Resumed,
     Slot,
+    Snapshot,
     Ticket,
 )
 from proxy.core.scheduler import Scheduler
@@ -33,7 +34,7 @@ from proxy.service.clock import Clock
 
 RETRY_AFTER_MAX_S = 59  # at 60 and more some agents give up at once (spec §11)
 _JITTER = 0.25  # of the estimate, upwards: refused clients must not come back as one wave
-LATE_S = 0.05  # while nobody waits nothing depends on when a rest ends: one timer serves those that end together
+LATE_S = 0.05  # while nobody waits, so that one timer serves the rests that end together; see `catch_up`
 BACKOFF_S, BACKOFF_MAX_S = 0.5, 8.0  # as the SDKs of OpenAI and Anthropic do
 
 
@@ -106,9 +107,7 @@ class Admission:
     async def acquire(self, ticket: Ticket, credentials: Mapping[str, str]) -> Slot:
         """Wait for a slot. OwnAnswer if there will be none; a cancelled caller leaves the queue and holds nothing.
         `credentials` are the header lines that a usage poll may use for as long as `ticket` waits."""
-        due_at = self.scheduler.next_deadline()
-        if due_at is not None and due_at <= self._now():
-            self._tick()  # with nobody waiting the timer comes late
+        self.catch_up()
         return await self._outcome(ticket, credentials, self.scheduler.request(ticket, self._now()))
 
     async def acquire_again(
@@ -119,6 +118,7 @@ class Admission:
         be longer than `patience_s`. Where no pause holds the place, it counts only after a rest: as long as the
         provider stated, and twice as long each time."""
         self._check_held(slot)
+        self.catch_up()
         paused_until_at = self.scheduler.paused_until_at
         if paused_until_at is not None and paused_until_at > self._now() + patience_s:
             self.release(slot)
@@ -173,6 +173,7 @@ class Admission:
 
     def rate_limited(self, slot: Slot, *, status: int, kind: str, retry_after_ms: int | None) -> None:
         """The provider said no."""
+        self.catch_up()
         self.apply(
             self.scheduler.rate_limited(
                 slot,
@@ -186,7 +187,20 @@ class Admission:
 
     def few_left(self, slot: Slot, count: int, wait_s: float) -> None:
         """A successful answer says that only `count` more are taken for `wait_s`."""
+        self.catch_up()
         self.apply(self.scheduler.few_left(slot, count, wait_s, self._now()))
+
+    def catch_up(self) -> None:
+        """Do what is due: with nobody waiting the timer comes late. Whoever acts upon the state, or tells it, calls
+        this first."""
+        due_at = self.scheduler.next_deadline()
+        if due_at is not None and due_at <= self._now():
+            self._tick()
+
+    def snapshot(self) -> Snapshot:
+        """The provider at this moment."""
+        self.catch_up()
+        return self.scheduler.snapshot(self._now())
 
     def watch(self, slots: Sequence[Slot] | None = None) -> None:
         """Measure the progress of `slots`, or else of all that are held, and take back what is stuck."""

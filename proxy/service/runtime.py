@@ -139,8 +139,7 @@ class Runtime:
 
     def snapshots(self) -> list[Snapshot]:
         """Every known provider at this moment."""
-        now = self.clock.now()
-        return [admission.scheduler.snapshot(now) for admission in self.admissions.values()]
+        return [admission.snapshot() for admission in self.admissions.values()]
 
     def next_ticket_id(self) -> int:
         """The arrival sequence."""
@@ -289,7 +288,7 @@ class Runtime:
 
     async def _save(self, provider_id: str) -> bool:
         del self._saving[provider_id]  # what changes from here on needs another save
-        snapshot = self.admissions[provider_id].scheduler.snapshot(self.clock.now())
+        snapshot = self.admissions[provider_id].snapshot()
         record = standings.record(snapshot, self._standings[provider_id], self.clock.to_wall_ms)
         return self._check(await self.store.save_provider(record))
 

@@ -150,6 +150,8 @@ class Passage:
 
     def _client_left(self) -> None:
         exchange = self.exchange
+        if exchange is not None:
+            exchange.flush()
         if exchange is None or not (self.relay.looks_finished() or exchange.switched):
             self._cancel()
         elif exchange.switched and self._request.broken:

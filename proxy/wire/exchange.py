@@ -102,10 +102,15 @@ class Exchange:
     def close(self, error: WireError | None = None) -> None:
         """Give up: the upstream's connection is closed before this returns, and `ended` gets `error`. Nothing happens
         to a connection whose exchange has ended."""
+        self.flush()
         if self.connection.user is self:  # `ended` may be cancelled, with its task, while the exchange goes on
             self._fail(error)
         elif self.ended.done() and not self.ended.cancelled():
             self.ended.exception()  # seen, even if nobody awaits it any more
+
+    def flush(self) -> None:
+        """Pass on what has come in this turn of the event loop, before anything else is done or asked."""
+        self._outbox.flush()
 
     def break_off(self, error: Exception) -> None:
         """A fault of ours in the middle of the answer."""
@@ -128,7 +133,7 @@ class Exchange:
             if start < end and start + int(size[1], 16) == end and data.endswith(b"\r\n"):
                 self._outbox.add(self, data, start)  # nearly every piece of a stream; the body need not hear of it
                 return
-        self._outbox.flush()
+        self.flush()
         if self._body is not None:
             self._read_body(self._body, data)
             return
@@ -148,7 +153,7 @@ class Exchange:
         return self.switched
 
     def lost(self, error: Exception | None) -> None:
-        self._outbox.flush()
+        self.flush()
         if self.ended.done():
             return
         if self.head is None:

@@ -5,7 +5,7 @@
 #
 # Rule 1: nothing waits for more to come: what is here leaves in this turn.
 # Rule 2: whatever else happens to an exchange comes after its chunks: whoever tells of it flushes first.
-# Rule 3: chunks of an exchange that has been given up meanwhile go nowhere, and one that fails harms no other.
+# Rule 3: an exchange that fails harms no other.
 
 import asyncio
 from typing import TYPE_CHECKING

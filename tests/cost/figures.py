@@ -70,9 +70,15 @@ def cheaper(now: Figures, before: Figures) -> str:
 
 
 def _who_grew(now: Figures, before: Figures) -> list[str]:
-    more = Counter({name: count - before.functions.get(name, 0) for name, count in now.functions.items()})
+    """By how much at least: one that was not kept may have had nearly its share."""
+    unkept = int(TOLD * before.opcodes)
+    more = Counter({name: count - before.functions.get(name, unkept) for name, count in now.functions.items()})
     return [
-        f"  {by:+6,.0f}  {name} ({before.functions.get(name, 0):,.0f} → {now.functions[name]:,.0f})"
+        f"  {by:+6,.0f}  {name} ({_kept(before, name, unkept)} → {now.functions[name]:,.0f})"
         for name, by in more.most_common(GREW_MOST)
         if by > 0
     ]
+
+
+def _kept(before: Figures, name: str, unkept: int) -> str:
+    return f"{before.functions[name]:,.0f}" if name in before.functions else f"at most {unkept:,}"

@@ -15,7 +15,7 @@ Entry = dict[str, object]
 
 def provider(admission: Admission, clock: Clock) -> Entry:
     """The status entry of one provider."""
-    snapshot = admission.scheduler.snapshot(clock.now())
+    snapshot = admission.snapshot()
     entry: Entry = {
         "providerId": snapshot.provider_id,
         "limit": snapshot.limit,
@@ -62,6 +62,7 @@ def _learned(snapshot: Snapshot, clock: Clock) -> Entry:
 
 def slots(admission: Admission, runtime: Runtime) -> Entry:
     """Who holds slots of a provider and who waits, in the order of service."""
+    admission.catch_up()
     clock, scheduler = runtime.clock, admission.scheduler
     now = clock.now()
     waiters = scheduler.waiting.ordered()
@@ -85,6 +86,7 @@ def workspaces(runtime: Runtime) -> dict[str, Entry]:
     queued: Counter[str] = Counter()
     in_flight: Counter[str] = Counter()
     for admission in runtime.admissions.values():
+        admission.catch_up()
         waiting = admission.scheduler.waiting
         queued.update({name: waiting.count(name) for name in waiting.workspaces()})
         in_flight.update(slot.ticket.workspace for slot in admission.scheduler.slots())
