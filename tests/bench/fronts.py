@@ -93,6 +93,17 @@ class Slotgate(Front):
         file.write_text(json.dumps(config))  # JSON is YAML
         return [sys.executable, "-m", "proxy", "serve", "--config", str(file)]
 
+    def tell(self, method: str, path: str, body: object = None) -> Any:
+        """Calls the admin API."""
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self._admin}{path}",
+            None if body is None else json.dumps(body).encode(),
+            {"Content-Type": "application/json"},
+            method=method,
+        )
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return json.load(answer)
+
     def is_ready(self) -> bool:
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self._admin}/readyz", timeout=1) as answer:

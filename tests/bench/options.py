@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from . import agents, bodies, cooldown, delay, hop, latency, memory, queueing, rivals
+from . import agents, bodies, cooldown, crowd, delay, hop, latency, memory, queueing, rivals
 from .bench import QUICK, Bench, Plan
 from .figures import Row
 
@@ -13,6 +13,7 @@ ROWS: dict[str, tuple[Callable[[Bench], Iterator[Row]], str]] = {
     "chunk": (hop.chunk, "processor time of a chunk, 300 streams × 50/s"),
     "latency": (latency.latency, "what a short POST takes longer than direct, p50 and p99"),
     "delay": (delay.delay, "how much later a chunk of a stream arrives than direct, p50 and p99"),
+    "crowd": (crowd.crowd, "what a short POST takes longer beside 3,000 streams and a long queue"),
     "memory": (memory.memory, "memory of an open idle stream"),
     "core": (queueing.core, "enqueue + grant in the scheduler alone, 100 → 100,000 waiting"),
     "cooldown": (cooldown.cooldown, "from a cooldown's end to the next request, over a bare timer"),
