@@ -1,6 +1,7 @@
 # The command line.
 
 import argparse
+import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -33,14 +34,22 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--quick", action="store_true", help="under two minutes: shorter looks, fewer rounds and sizes")
     top.add_argument("--rows", action="store_true", help="say which rows there are, and end")
     top.add_argument("--only", type=_names, default=tuple(ROWS), metavar="ROW,…", help="these rows (default: all)")
-    top.add_argument("--json", type=Path, metavar="FILE", help="write the figures here, too")
-    top.add_argument("--markdown", type=Path, metavar="FILE", help="write the rows that are bounded here, as a table")
-    top.add_argument("--plot", type=Path, metavar="FILE", help="draw them here (SVG); needs matplotlib")
+    top.add_argument("--json", type=_file, metavar="FILE", help="write the figures here, too")
+    top.add_argument("--markdown", type=_file, metavar="FILE", help="write the rows that are bounded here, as a table")
+    top.add_argument("--plot", type=_file, metavar="FILE", help="draw them here (SVG); needs matplotlib")
     return top
 
 
 def plan(options: argparse.Namespace) -> Plan:
     return QUICK if options.quick else Plan()
+
+
+def _file(text: str) -> Path:
+    """One that can be written: found out before minutes are spent on measuring."""
+    file = Path(text)
+    if not file.parent.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK):
+        raise argparse.ArgumentTypeError(f"{text} cannot be written")
+    return file
 
 
 def _names(text: str) -> tuple[str, ...]:
