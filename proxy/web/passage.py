@@ -180,6 +180,7 @@ class Passage:
         exchange = self.exchange
         if exchange is None:
             return
+        exchange.flush()
         waiting = self._request.connection.unsent() + exchange.connection.unsent()
         moved = slot.bytes + (0 if self._tunnel is None else self._tunnel.moved) - waiting
         if moved != self._moved and (waiting or self._stuck):

@@ -5,6 +5,7 @@ import asyncio
 
 import pytest
 from rawsides.message import CHUNKED, answer, begun, chunk, post
+from rawsides.rig import becomes
 
 TOKEN = chunk(b'data: {"x":1}\n\n')
 DONE = chunk(b"data: [DONE]\n\n")
@@ -46,6 +47,24 @@ async def test_refusal_that_came_before_the_connection_was_closed_is_noticed(sta
         link.sock.send(REFUSAL)
         client.close()
     assert (await rig.record()).refused == "rate"
+
+
+@pytest.mark.parametrize("by", ["operator", "watchdog"])
+async def test_refusal_that_came_before_its_slot_was_taken_back_holds_who_waits(start, by):
+    rig = await start({"limit": 1, "pause": {"default": "5s"}, "auto_reduce": False, "max_hold": "10m"})
+    await streaming(rig)
+    waiter = await rig.client()
+    await waiter.send(post("/up/", b"{}"))
+    await becomes(lambda: len(rig.scheduler.waiting) == 1, "one waits")
+    (slot,) = rig.scheduler.slots()
+    slot.holder.exchange.data(REFUSAL)  # as the socket would tell it
+    if by == "operator":
+        assert rig.runtime.remove("up", slot.id)
+    else:
+        slot.granted_at -= 3600
+        rig.admission.watch()
+    assert rig.scheduler.paused_until_at is not None
+    assert (rig.scheduler.held, len(rig.scheduler.waiting)) == (0, 1)
 
 
 async def test_absorbed_overload_rests_though_a_pause_has_just_ended(start):
