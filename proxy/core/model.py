@@ -80,7 +80,7 @@ class Holder(Protocol):
         """Close the upstream connection before returning; the slot is no longer yours."""
 
     def measure(self, slot: "Slot", now: float) -> None:
-        """Bring `slot.progress_at` up to date, with what has come in this very turn."""
+        """Bring `slot.progress_at` up to date."""
 
 
 @dataclass(slots=True, eq=False)

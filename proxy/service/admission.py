@@ -211,12 +211,6 @@ class Admission:
                 slot.holder.measure(slot, now)
         self.apply(self.scheduler.reclaim_overdue(now, slots))
 
-    def reclaim(self, slot: Slot) -> None:
-        """Take `slot` back by hand. What has come of its answer counts before."""
-        if slot.holder is not None:
-            slot.holder.measure(slot, self._now())
-        self.apply(self.scheduler.reclaim(slot, self._now()))
-
     def close(self) -> None:
         """Stop the timer; nothing is granted by time any more."""
         self._stop_timer()

@@ -204,7 +204,7 @@ class Runtime:
         if ticket is not None:
             admission.apply(scheduler.drop(ticket, now))
         elif slot is not None:
-            admission.reclaim(slot)
+            admission.apply(scheduler.reclaim(slot, now))
         return ticket is not None or slot is not None
 
     def effective(self) -> dict[str, object]:

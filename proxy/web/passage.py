@@ -150,8 +150,6 @@ class Passage:
 
     def _client_left(self) -> None:
         exchange = self.exchange
-        if exchange is not None:
-            exchange.flush()
         if exchange is None or not (self.relay.looks_finished() or exchange.switched):
             self._cancel()
         elif exchange.switched and self._request.broken:
@@ -180,7 +178,6 @@ class Passage:
         exchange = self.exchange
         if exchange is None:
             return
-        exchange.flush()
         waiting = self._request.connection.unsent() + exchange.connection.unsent()
         moved = slot.bytes + (0 if self._tunnel is None else self._tunnel.moved) - waiting
         if moved != self._moved and (waiting or self._stuck):

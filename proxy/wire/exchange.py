@@ -51,6 +51,9 @@ class Reader(Protocol):
     def payload(self, data: bytes) -> None:
         """What one piece of the body held."""
 
+    def chunk(self, data: bytes, start: int, end: int) -> None:
+        """The same, of a piece that is a whole chunk: what lies between."""
+
     def end(self, data: bytes) -> None:
         """What the last one held."""
 
@@ -61,7 +64,6 @@ class Exchange:
 
     head: ResponseHead | None = None
     reader: Reader | None = None
-    running = True  # False once nothing of it is for anybody any more
     request_sent = False  # the whole request was handed to the connection
     switched = False
     on_writable: Callable[[bool], None] | None = None
@@ -81,7 +83,6 @@ class Exchange:
         self.ended: asyncio.Future[None] = loop.create_future()
         self._began_at = loop.time()
         self._pool = pool
-        self._outbox = pool.outbox
         self._method = method
         self._upgrade = upgrade
         connection.user = self
@@ -102,22 +103,10 @@ class Exchange:
     def close(self, error: WireError | None = None) -> None:
         """Give up: the upstream's connection is closed before this returns, and `ended` gets `error`. Nothing happens
         to a connection whose exchange has ended."""
-        self.flush()
         if self.connection.user is self:  # `ended` may be cancelled, with its task, while the exchange goes on
             self._fail(error)
         elif self.ended.done() and not self.ended.cancelled():
             self.ended.exception()  # seen, even if nobody awaits it any more
-
-    def flush(self) -> None:
-        """Pass on what has come in this turn of the event loop, before anything else is done or asked."""
-        self._outbox.flush()
-
-    def break_off(self, error: Exception) -> None:
-        """A fault of ours in the middle of the answer."""
-        asyncio.get_running_loop().call_exception_handler(
-            {"message": "an answer could not be passed on", "exception": error}
-        )
-        self.close(UpstreamCut("an error inside the proxy"))
 
     def stop_reading(self) -> None:
         """Nobody reads along any more."""
@@ -130,10 +119,11 @@ class Exchange:
     def data(self, data: bytes) -> None:
         if self._between_chunks and (size := CHUNK_SIZE.match(data)) is not None:
             start, end = size.end(), len(data) - 2
-            if start < end and start + int(size[1], 16) == end and data.endswith(b"\r\n"):
-                self._outbox.add(self, data, start)  # nearly every piece of a stream; the body need not hear of it
+            if start < end and start + int(size[1], 16) == end and data[-2:] == b"\r\n":
+                self.sink.data(data)  # nearly every piece of a stream; the body need not hear of it
+                if self.reader is not None:
+                    self.reader.chunk(data, start, end)
                 return
-        self.flush()
         if self._body is not None:
             self._read_body(self._body, data)
             return
@@ -153,7 +143,6 @@ class Exchange:
         return self.switched
 
     def lost(self, error: Exception | None) -> None:
-        self.flush()
         if self.ended.done():
             return
         if self.head is None:
@@ -268,7 +257,7 @@ class Exchange:
         connection, head = self.connection, self.head
         if head is None or self.ended.done():  # the sink has had enough
             return
-        connection.user, self.running = None, False
+        connection.user = None
         closes = head.minor == 0 or (b"connection" in head.values and b"close" in connection_options(head))
         if surplus or closes or not self.request_sent or connection.unsent():
             connection.close()
@@ -280,7 +269,7 @@ class Exchange:
             self.ended.set_result(None)
 
     def _fail(self, error: WireError | None) -> None:
-        self.connection.user, self.running = None, False
+        self.connection.user = None
         self.connection.close()
         self._finish(error)
 

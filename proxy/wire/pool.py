@@ -8,7 +8,6 @@
 import asyncio
 
 from proxy.wire.dial import Way, dial
-from proxy.wire.outbox import Outbox
 from proxy.wire.resolve import Resolver
 from proxy.wire.upstream import UpstreamConnection
 
@@ -20,7 +19,6 @@ class Pool:
 
     def __init__(self, way: Way, *, reuse: bool, loop: asyncio.AbstractEventLoop) -> None:
         self.way = way
-        self.outbox = Outbox(loop)
         self._reuse = reuse
         self._loop = loop
         self._resolver = Resolver(loop)

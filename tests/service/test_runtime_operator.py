@@ -63,15 +63,12 @@ async def test_slot_is_reclaimed_by_its_id(desk):
     told: list[str] = []
 
     class Holder:
-        def measure(self, slot: object, now: float) -> None:
-            told.append("measured")  # what has come counts before
-
         def abort(self, why: str) -> None:
             told.append(why)
 
     desk.admission.hold(slot, Holder())  # type: ignore[arg-type]
     assert desk.runtime.remove("p", slot.id)
-    assert told == ["measured", "operator"]
+    assert told == ["operator"]
     assert desk.scheduler.held == 0
     assert not desk.runtime.remove("p", slot.id)
 

@@ -1,8 +1,6 @@
 # An answer in its exchange's hands, without a socket: whatever the pieces in which it comes, the sink gets its bytes as
 # they came, and whoever reads along gets the payload.
 
-import asyncio
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +8,6 @@ from hypothesis import strategies as st
 from proxy.errors import UpstreamCut
 from proxy.wire.exchange import Exchange
 from proxy.wire.head import ResponseHead
-from proxy.wire.outbox import Outbox
 from proxy.wire.upstream import UpstreamConnection
 
 pytestmark = pytest.mark.asyncio(loop_factories=["asyncio"])
@@ -40,7 +37,6 @@ class Connection:
 
 class Pool:
     def __init__(self) -> None:
-        self.outbox = Outbox(asyncio.get_running_loop())
         self.kept: list[UpstreamConnection] = []
 
     def give_back(self, connection: UpstreamConnection) -> None:
@@ -84,6 +80,9 @@ class Taker:
             assert sum(map(len, self._taker.pieces)) >= len(data), "the bytes go first"
             self._taker.read.append(data)
 
+        def chunk(self, data: bytes, start: int, end: int) -> None:
+            self.payload(data[start:end])
+
         def end(self, data: bytes) -> None:
             self._taker.read.append(data)
             self._taker.ends += 1
@@ -100,7 +99,6 @@ class Answered:
         for piece in pieces:
             if self.connection.user is not None:
                 exchange.data(piece)
-        self.pool.outbox.flush()
         self.error = exchange.ended.exception() if exchange.ended.done() else None
 
     @property
