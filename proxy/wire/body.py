@@ -5,15 +5,17 @@
 # Rule 3: chunked coding is read strictly (RFC 9112 7.1). A bare LF or a size that is not hex is a broken message.
 
 import re
+from functools import lru_cache
 from typing import Protocol
 
 from proxy.errors import BadMessage
 from proxy.wire.head import CHUNKED, FIELD_MAX, FIELDS_MAX, UNTIL_CLOSE, lowered
 
 _CHUNK_LINE = re.compile(rb"(0*[0-9A-Fa-f]{1,15})(?:[ \t]*;[\t\x20-\x7e\x80-\xff]*)?")
-CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,8})\r\n")  # without extensions
+_PLAIN_SIZE = re.compile(rb"([0-9A-Fa-f]{1,8})\r\n")  # without extensions
 _TRAILER_VALUE = re.compile(rb"[\t\x20-\x7e\x80-\xff]*")
 _CHUNK_LINE_MAX = 4096  # size and extensions
+SIZE_LINE_MAX = 10  # bytes of a size alone, with its CRLF
 
 
 class Body(Protocol):
@@ -40,6 +42,12 @@ def body_of(length: int) -> Body:
     if length == UNTIL_CLOSE:
         return UntilClose()
     return Counted(length)
+
+
+@lru_cache(maxsize=4096)  # the chunks of a stream have few sizes
+def chunk_size(line: bytes) -> int:
+    """The size that is all a chunk's line says; -1 where it says something else."""
+    return int(line, 16) if _PLAIN_SIZE.fullmatch(line + b"\r\n") else -1
 
 
 class Counted:
@@ -142,7 +150,7 @@ class Chunked:
         if self._line or self._trailers >= 0:
             return position
         decoded, chunks, payload = self.decoded, 0, 0
-        while (match := CHUNK_SIZE.match(data, position)) is not None:
+        while (match := _PLAIN_SIZE.match(data, position)) is not None:
             start = match.end()
             size = int(match[1], 16)
             stop = start + size

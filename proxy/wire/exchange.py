@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from proxy.errors import BadMessage, BadResponse, StaleConnection, UpstreamCut, WireError
-from proxy.wire.body import CHUNK_SIZE, Body, Chunked, Counted, UntilClose, body_of
+from proxy.wire.body import SIZE_LINE_MAX, Body, Chunked, Counted, UntilClose, body_of, chunk_size
 from proxy.wire.head import ResponseHead, connection_options, parse_response, response_length
 from proxy.wire.head_reader import HeadReader, whole_head
 from proxy.wire.pool import Pool
@@ -117,9 +117,9 @@ class Exchange:
     # --- the connection's side ---
 
     def data(self, data: bytes) -> None:
-        if self._between_chunks and (size := CHUNK_SIZE.match(data)) is not None:
-            start, end = size.end(), len(data) - 2
-            if start < end and start + int(size[1], 16) == end and data[-2:] == b"\r\n":
+        if self._between_chunks:
+            start, end = data.find(b"\r\n", 0, SIZE_LINE_MAX) + 2, len(data) - 2
+            if 2 < start < end == start + chunk_size(data[: start - 2]) and data[-2:] == b"\r\n":
                 self.sink.data(data)  # nearly every piece of a stream; the body need not hear of it
                 if self.reader is not None:
                     self.reader.chunk(data, start, end)
