@@ -38,12 +38,10 @@ def lowered(name: bytes) -> bytes:
 
 
 @dataclass(slots=True)
-class RequestHead:
+class Head:
     """`minor` of HTTP/1.x. `block` has the field lines as they came, each with its CRLF; `names` are theirs in lower
     case, in the same order, and `values` the first value of each."""
 
-    method: bytes
-    target: bytes
     minor: int
     block: bytes
     names: list[bytes]
@@ -57,7 +55,7 @@ class RequestHead:
     @property
     def fields(self) -> list[Field]:
         """What the lines say, in order: the name as it is spelled, and the value without blanks around it."""
-        return _fields(self.block)
+        return [(name, value.strip(b" \t")) for name, value in _FIELD_LINE.findall(self.block)]
 
     def get(self, name: bytes) -> bytes | None:
         """The first value of a lower-case name."""
@@ -65,59 +63,32 @@ class RequestHead:
 
     def all(self, name: bytes) -> list[bytes]:
         """Every value of a lower-case name, in order."""
-        return _all(self, name)
+        if name not in self.values:
+            return []
+        if len(self.names) == len(self.values):  # no name comes twice
+            return [self.values[name]]
+        return [value for found, (_, value) in zip(self.names, self.fields, strict=True) if found == name]
 
 
 @dataclass(slots=True)
-class ResponseHead:
-    """As RequestHead, for an answer. `phrase` is what follows the status: a space and the reason, or nothing."""
+class RequestHead(Head):
+    method: bytes
+    target: bytes
+
+
+@dataclass(slots=True)
+class ResponseHead(Head):
+    """`phrase` is what follows the status: a space and the reason, or nothing."""
 
     status: int
     phrase: bytes
-    minor: int
-    block: bytes
-    names: list[bytes]
-    values: dict[bytes, bytes]
-
-    @property
-    def lines(self) -> list[bytes]:
-        """The field lines as they came, without their CRLF."""
-        return self.block.split(b"\r\n")[:-1]
-
-    @property
-    def fields(self) -> list[Field]:
-        """What the lines say, in order: the name as it is spelled, and the value without blanks around it."""
-        return _fields(self.block)
-
-    def get(self, name: bytes) -> bytes | None:
-        """The first value of a lower-case name."""
-        return self.values.get(name)
-
-    def all(self, name: bytes) -> list[bytes]:
-        """Every value of a lower-case name, in order."""
-        return _all(self, name)
-
-
-Head = RequestHead | ResponseHead
-
-
-def _fields(block: bytes) -> list[Field]:
-    return [(name, value.strip(b" \t")) for name, value in _FIELD_LINE.findall(block)]
-
-
-def _all(head: Head, name: bytes) -> list[bytes]:
-    if name not in head.values:
-        return []
-    if len(head.names) == len(head.values):  # no name comes twice
-        return [head.values[name]]
-    return [value for found, (_, value) in zip(head.names, head.fields, strict=True) if found == name]
 
 
 def parse_request(raw: bytes) -> RequestHead:
     """A complete head, its empty line included."""
     start, block, names, values = _read(raw, _REQUEST_LINE, "the request line is not METHOD TARGET HTTP/1.1")
     method, target, minor = start.groups()
-    head = RequestHead(method, target, 1 if minor == b"1" else 0, block, names, values)
+    head = RequestHead(1 if minor == b"1" else 0, block, names, values, method, target)
     host = values.get(b"host")
     twice = len(names) > len(values) and names.count(b"host") > 1
     if twice or (host is None and head.minor == 1):  # RFC 9112 3.2: exactly one, and one that is a host
@@ -131,7 +102,7 @@ def parse_response(raw: bytes) -> ResponseHead:
     """A complete head, its empty line included."""
     start, block, names, values = _read(raw, _STATUS_LINE, "the status line is not HTTP/1.1 STATUS REASON")
     minor, status, phrase = start.groups()
-    return ResponseHead(int(status), phrase, 1 if minor == b"1" else 0, block, names, values)
+    return ResponseHead(1 if minor == b"1" else 0, block, names, values, int(status), phrase)
 
 
 def _read(
