@@ -17,7 +17,7 @@ FORMATTED := proxy tests $(wildcard .ci/*.py)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help serve test check lint fuzz bench bench-rivals lock system-packages clean
+.PHONY: help serve test check lint fuzz bench bench-rivals lock system-packages axe clean
 
 help:
 	@echo 'make serve   install and start the proxy (ARGS="--limit umans=4" passes options; PYTHON=/path picks one)'
@@ -32,10 +32,10 @@ help:
 serve: $(VENV)/installed
 	@exec $(BIN)/slotgate serve $(ARGS)
 
-test: $(VENV)/developing system-packages
+test: $(VENV)/developing system-packages axe
 	$(PYTEST) $(ARGS)
 
-check: lint system-packages
+check: lint system-packages axe
 	$(PYTEST) --cov --cov-report=term:skip-covered $(ARGS)
 
 lint: $(VENV)/developing
@@ -82,15 +82,26 @@ $(VENV)-rivals/installed: tests/bench/rivals.txt
 	@$(VENV)-rivals/bin/python -m pip --disable-pip-version-check --quiet install --requirement $<
 	@touch $@
 
-# What is used beside Python, as command:package, where we may install it. Without them tests are skipped, and columns of
-# the bench are empty.
-SYSTEM = systemd-analyze:systemd haproxy:haproxy
+# What is used beside Python, as command:package or file:package, where we may install it. Without them tests are skipped,
+# and columns of the bench are empty.
+SYSTEM = systemd-analyze:systemd haproxy:haproxy chromium:chromium npm:npm \
+  /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf:fonts-dejavu-core
 bench: SYSTEM = haproxy:haproxy nginx:nginx
 system-packages:
 	@missing=; for pair in $(SYSTEM); do \
-	  command -v "$${pair%:*}" >/dev/null || missing="$$missing $${pair#*:}"; done; \
+	  command -v "$${pair%:*}" >/dev/null || test -e "$${pair%:*}" || missing="$$missing $${pair#*:}"; done; \
 	if [ -n "$$missing" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then apt-get update \
-	  && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends $$missing; fi
+	  && for package in $$missing; do \
+	    DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends $$package \
+	      || echo "$$package could not be installed: its tests are skipped" >&2; done; fi
+
+# What judges whether the page can be used by everybody (tests/browser). Without npm those tests are skipped.
+AXE = axe-core@4.14.1
+axe: $(BIN)/python system-packages
+	@if ! grep -qsF '$(AXE)' $(VENV)/npm/installed && command -v npm >/dev/null; then \
+	  npm install --prefix $(VENV)/npm --no-save --no-audit --no-fund --ignore-scripts --loglevel=error $(AXE) \
+	    && echo '$(AXE)' > $(VENV)/npm/installed \
+	    || echo '$(AXE) could not be installed: its tests are skipped' >&2; fi
 
 lock:
 	$(PYTHON) -m venv --clear $(VENV)-lock

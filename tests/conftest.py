@@ -1,4 +1,5 @@
-# What every async test outside tests/system is held to: no task outlives it, and nothing in it blocks the event loop.
+# What every async test outside tests/system and tests/browser is held to: no task outlives it, and nothing in it blocks
+# the event loop.
 #
 # Rule 1: a task that is left is named in the failure; whoever starts one ends it.
 # Rule 2: only blocking calls made by the package count; a test may open its files.
@@ -11,7 +12,7 @@ import pytest
 import pytest_asyncio
 from blockbuster import blockbuster_ctx
 
-SYSTEM = Path(__file__).parent / "system"
+OUTSIDE = {Path(__file__).parent / name for name in ("system", "browser")}  # they run the real process, in one loop
 
 
 @pytest_asyncio.fixture
@@ -27,6 +28,6 @@ async def leaves_nothing_behind() -> AsyncIterator[None]:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if pytest_asyncio.is_async_test(item) and SYSTEM not in item.path.parents:
+        if pytest_asyncio.is_async_test(item) and OUTSIDE.isdisjoint(item.path.parents):
             assert isinstance(item, pytest.Function)
             item.fixturenames.insert(0, "leaves_nothing_behind")

@@ -145,6 +145,11 @@ class Proxy:
         assert self._over()
         await self.start()
 
+    async def come_back(self) -> None:
+        """Started again with the same files at the same addresses: whoever was connected finds it there."""
+        assert self._over()
+        assert await self._run(), f"the proxy did not come back:\n{self.tail()}"
+
     # --- what it says ----------------------------------------------------------------------------------------------
 
     def tail(self, lines: int = 60) -> str:
