@@ -47,7 +47,8 @@ CALLS: list[tuple[str, str, str, Any, int]] = [
     ("GET", "/openapi.json", "/openapi.json", None, 200),
     ("GET", "/", "/", None, 200),
     ("GET", "/page.css", "/page.css", None, 200),
-    ("GET", "/page.js", "/page.js", None, 200),
+    ("GET", "/page/{file}", "/page/theme.js", None, 200),
+    ("GET", "/page/{file}", "/page/nothing.js", None, 404),
 ]
 # Those that need more than a call to come about, each with its own test below.
 MADE_OTHERWISE = {
@@ -183,4 +184,4 @@ async def test_parts_of_paths_and_queries_are_described(rig: Rig) -> None:
 async def test_what_needs_no_token_is_described(rig: Rig) -> None:
     paths = (await described(rig))["paths"]
     free = {path for path, calls in paths.items() for call in calls.values() if call.get("security") == []}
-    assert free == {"/healthz", "/", "/page.css", "/page.js"}
+    assert free == {"/healthz", "/", "/page.css", "/page/{file}"}
