@@ -12,7 +12,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from proxy.service.runtime import Runtime
-from proxy.web.admin import events, limits, openapi, page, process, providers, workspaces
+from proxy.web.admin import events, library, limits, openapi, page, process, providers, workspaces
 from proxy.web.admin.call import Answer, Call, CallError, refusal
 from proxy.web.admin.guard import guard
 from proxy.web.admin.reading import BODY_MAX
@@ -64,6 +64,7 @@ def _calls() -> tuple[Call, ...]:
         *events.CALLS,
         *process.CALLS,
         itself,
+        *library.CALLS,
         *page.CALLS,
     )
     document = openapi.document(calls)

@@ -25,7 +25,7 @@ READS = [
     "/openapi.json",
     "/nowhere",
 ]
-OPEN = ["/healthz", "/", "/page.css", "/page/theme.js"]
+OPEN = ["/healthz", "/", "/page.css", "/page/theme.js", "/page/chart.js"]
 WRITES = [
     ("PUT", "/concurrency/limits/up.example:8443"),
     ("DELETE", "/concurrency/limits/up.example:8443"),

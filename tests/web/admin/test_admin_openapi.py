@@ -49,9 +49,12 @@ CALLS: list[tuple[str, str, str, Any, int]] = [
     ("GET", "/page.css", "/page.css", None, 200),
     ("GET", "/page/{file}", "/page/theme.js", None, 200),
     ("GET", "/page/{file}", "/page/nothing.js", None, 404),
+    ("GET", "/page/chart.js", "/page/chart.js", None, 200),
 ]
-# Those that need more than a call to come about, each with its own test below.
+# Those that need more than a call to come about, each with its own test below or where it is named.
 MADE_OTHERWISE = {
+    ("GET", "/page/chart.js", 304),  # test_admin_library.py
+    ("GET", "/page/chart.js", 404),
     ("DELETE", "/concurrency/limits/{providerId}", 200),
     ("POST", "/reload", 422),
     ("GET", "/readyz", 503),
@@ -184,4 +187,4 @@ async def test_parts_of_paths_and_queries_are_described(rig: Rig) -> None:
 async def test_what_needs_no_token_is_described(rig: Rig) -> None:
     paths = (await described(rig))["paths"]
     free = {path for path, calls in paths.items() for call in calls.values() if call.get("security") == []}
-    assert free == {"/healthz", "/", "/page.css", "/page/{file}"}
+    assert free == {"/healthz", "/", "/page.css", "/page/{file}", "/page/chart.js"}
