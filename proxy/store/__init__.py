@@ -9,10 +9,33 @@ from typing import Protocol
 
 from proxy.errors import StoreError
 from proxy.store.memory import MemoryStore
-from proxy.store.records import HISTORY_MS, ProviderRecord, Saved, SavedEvent
+from proxy.store.records import (
+    AUDIT_MS,
+    HISTORY_MS,
+    MINUTE_MS,
+    Minute,
+    ProviderRecord,
+    Saved,
+    SavedChange,
+    SavedEvent,
+    Span,
+)
 from proxy.store.sqlite import SqliteStore
 
-__all__ = ["HISTORY_MS", "ProviderRecord", "Saved", "SavedEvent", "Store", "StoreError", "open_store"]
+__all__ = [
+    "AUDIT_MS",
+    "HISTORY_MS",
+    "MINUTE_MS",
+    "Minute",
+    "ProviderRecord",
+    "Saved",
+    "SavedChange",
+    "SavedEvent",
+    "Span",
+    "Store",
+    "StoreError",
+    "open_store",
+]
 
 
 class Store(Protocol):
@@ -55,6 +78,29 @@ class Store(Protocol):
 
     async def history(self, since_ms: int) -> list[SavedEvent]:
         """The events from then on, in the order in which they were appended. StoreError: it cannot be read."""
+
+    async def events_of(
+        self, provider_id: str, names: Sequence[str], *, since_ms: int, until_ms: int, most: int
+    ) -> list[SavedEvent]:
+        """The newest `most` of one provider's events that have one of `names`, from `since_ms` on and before
+        `until_ms`, in the order of time. StoreError: it cannot be read."""
+
+    async def append_minutes(self, minutes: Sequence[Minute]) -> bool:
+        """Adds to what was seen of the providers' minutes, all or none, and drops now and then what is older than
+        HISTORY_MS or more than the store's share. A batch that fails is tried again with the next writes, within
+        reason. Several processes may each add what they saw of the same minute."""
+
+    async def minutes(self, provider_id: str, *, since_ms: int, until_ms: int) -> list[Minute]:
+        """One provider's that begin from `since_ms` on and before `until_ms`, in the order of time, and those of one
+        minute in the order in which they were appended. StoreError: it cannot be read."""
+
+    async def append_change(self, change: SavedChange) -> bool:
+        """Adds to the changes by hand, which are kept for AUDIT_MS. One that fails is tried again with the next
+        writes, within reason."""
+
+    async def changes(self, *, since_ms: int, most: int, provider_id: str | None = None) -> list[SavedChange]:
+        """The last `most` changes by hand from then on, the last one first; of one provider if it is named.
+        StoreError: it cannot be read."""
 
     async def close(self) -> None:
         """Returns when every write asked for before is done; later ones answer False. May be called again."""

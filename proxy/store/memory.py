@@ -6,9 +6,11 @@ from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
-from proxy.store.records import HISTORY_MS, ProviderRecord, Saved, SavedEvent
+from proxy.store.records import HISTORY_MS, Minute, ProviderRecord, Saved, SavedChange, SavedEvent
 
 EVENTS_KEPT = 20_000  # about 10 MB
+MINUTES_KEPT = 30_000  # about 10 MB: three providers for seven days
+CHANGES_KEPT = 5_000  # about 2 MB
 
 
 class MemoryStore:
@@ -22,6 +24,8 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._events: deque[SavedEvent] = deque(maxlen=EVENTS_KEPT)
+        self._minutes: deque[Minute] = deque(maxlen=MINUTES_KEPT)
+        self._changes: deque[SavedChange] = deque(maxlen=CHANGES_KEPT)
 
     async def open(self) -> Saved:
         return Saved()
@@ -41,8 +45,43 @@ class MemoryStore:
     async def history(self, since_ms: int) -> list[SavedEvent]:
         return [event for event in self._events if event.at >= since_ms]
 
+    async def events_of(
+        self, provider_id: str, names: Sequence[str], *, since_ms: int, until_ms: int, most: int
+    ) -> list[SavedEvent]:
+        found = [
+            event
+            for event in self._events
+            if event.provider_id == provider_id and event.name in names and since_ms <= event.at < until_ms
+        ]
+        return sorted(found, key=lambda event: event.at)[-most:]
+
+    async def append_minutes(self, minutes: Sequence[Minute]) -> bool:
+        self._minutes.extend(minutes)
+        while self._minutes and self._minutes[0].at < self._minutes[-1].at - HISTORY_MS:
+            self._minutes.popleft()
+        return True
+
+    async def minutes(self, provider_id: str, *, since_ms: int, until_ms: int) -> list[Minute]:
+        found = [
+            minute for minute in self._minutes if minute.provider_id == provider_id and since_ms <= minute.at < until_ms
+        ]
+        return sorted(found, key=lambda minute: minute.at)
+
+    async def append_change(self, change: SavedChange) -> bool:
+        self._changes.append(change)
+        return True
+
+    async def changes(self, *, since_ms: int, most: int, provider_id: str | None = None) -> list[SavedChange]:
+        found = [
+            change
+            for change in reversed(self._changes)
+            if change.at >= since_ms and provider_id in (None, change.provider_id)
+        ]
+        return found[:most]
+
     async def close(self) -> None:
-        self._events.clear()
+        for kept in (self._events, self._minutes, self._changes):
+            kept.clear()
 
     def __repr__(self) -> str:
         return "<MemoryStore>"

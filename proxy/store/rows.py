@@ -1,4 +1,4 @@
-# Values to SQL and back.
+# Settings, stars and events to SQL and back.
 #
 # Rule: what is read back equals what was written. A row that does not decode raises ValueError or TypeError: the file
 # is damaged in a way that the database cannot see.
@@ -6,11 +6,12 @@
 import json
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from proxy.core.model import RateLimit
+from proxy.store.minutes import recorded
 from proxy.store.records import HISTORY_MS, ProviderRecord, Saved, SavedEvent
+from proxy.store.sql import Change, Statement, sound
 
 EVENTS_KEPT = 500_000  # about 100 MB: a provider that refuses all week must not fill the disk
 
@@ -23,23 +24,6 @@ KINDS = (
     *(str, int | None, str, int | None, float, str, float | None, int | None),
     *(str, int | None, str | None, int, int | None, float | None),
 )
-
-SqlValue = str | int | float | None
-
-
-class Statement(NamedTuple):
-    """One SQL statement, executed for each of its rows."""
-
-    sql: str
-    rows: Sequence[tuple[SqlValue, ...]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """What one write does. A later change of the same `key` makes an earlier one needless; None: it stands alone."""
-
-    key: tuple[str, str] | None
-    statements: tuple[Statement, ...]
 
 
 def provider_change(record: ProviderRecord) -> Change:
@@ -83,24 +67,32 @@ def events_change(events: Sequence[SavedEvent], *, prune: bool) -> Change:
 
 def read_saved(connection: sqlite3.Connection) -> Saved:
     """What a start needs. ValueError or TypeError: a row is not what was written."""
-    records = [_provider(*_sound(row)) for row in connection.execute(f"SELECT {COLUMNS} FROM providers")]  # noqa: S608
+    records = [_provider(*sound(row, KINDS)) for row in connection.execute(f"SELECT {COLUMNS} FROM providers")]  # noqa: S608
     stars = frozenset(workspace for (workspace,) in connection.execute("SELECT workspace FROM stars"))
-    return Saved(providers={record.provider_id: record for record in records}, stars=stars)
+    providers = {record.provider_id: record for record in records}
+    return Saved(providers=providers, stars=stars, recorded=recorded(connection))
 
 
 def read_events(connection: sqlite3.Connection, since_ms: int) -> list[SavedEvent]:
     sql = "SELECT at, name, provider_id, data FROM events WHERE at >= ? ORDER BY id"
-    return [
-        SavedEvent(at=at, name=name, provider_id=provider_id, data=json.loads(data))
-        for at, name, provider_id, data in connection.execute(sql, (since_ms,))
-    ]
+    return [_event(row) for row in connection.execute(sql, (since_ms,))]
 
 
-def _sound(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    for value, kind in zip(row, KINDS, strict=True):
-        if not isinstance(value, kind):
-            raise TypeError(f"{value!r} is not of type {kind}")
-    return row
+def read_events_of(
+    connection: sqlite3.Connection, provider_id: str, names: Sequence[str], since_ms: int, until_ms: int, most: int
+) -> list[SavedEvent]:
+    """The newest of one provider, oldest first."""
+    sql = (
+        "SELECT at, name, provider_id, data FROM events WHERE provider_id = ? AND at >= ? AND at < ? "  # noqa: S608
+        f"AND name IN ({', '.join('?' * len(names))}) ORDER BY at DESC, id DESC LIMIT ?"
+    )
+    found = [_event(row) for row in connection.execute(sql, (provider_id, since_ms, until_ms, *names, most))]
+    return found[::-1]
+
+
+def _event(row: tuple[Any, ...]) -> SavedEvent:
+    at, name, provider_id, data = row
+    return SavedEvent(at=at, name=name, provider_id=provider_id, data=json.loads(data))
 
 
 def _provider(

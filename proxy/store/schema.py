@@ -44,6 +44,40 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE providers ADD COLUMN strikes_until_ms INTEGER",
         "ALTER TABLE providers ADD COLUMN restore_after_s REAL",
     ),
+    (
+        # Rows in the order of time, whoever they are of: a minute of many providers is one page on the disk, not many.
+        """CREATE TABLE minutes (
+            id INTEGER PRIMARY KEY,
+            at INTEGER NOT NULL,
+            provider_id TEXT NOT NULL,
+            seen_ms INTEGER NOT NULL,
+            "limit" INTEGER,
+            in_flight_max INTEGER NOT NULL,
+            in_flight_ms INTEGER NOT NULL,
+            queued_max INTEGER NOT NULL,
+            queued_ms INTEGER NOT NULL,
+            oldest_wait_ms INTEGER NOT NULL,
+            granted INTEGER NOT NULL,
+            completed INTEGER NOT NULL,
+            rate_limited INTEGER NOT NULL,
+            reduced INTEGER NOT NULL,
+            paused_ms INTEGER NOT NULL,
+            waits TEXT NOT NULL,
+            first_bytes TEXT NOT NULL
+        )""",
+        "CREATE INDEX minutes_at ON minutes (at, provider_id)",
+        """CREATE TABLE audit (
+            id INTEGER PRIMARY KEY,
+            at INTEGER NOT NULL,
+            by TEXT NOT NULL,
+            what TEXT NOT NULL,
+            provider_id TEXT,
+            workspace TEXT,
+            before TEXT NOT NULL,
+            after TEXT NOT NULL
+        )""",
+        "CREATE INDEX events_of_provider ON events (provider_id, at)",
+    ),
 )
 
 

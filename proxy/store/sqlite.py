@@ -16,12 +16,16 @@ from pathlib import Path
 from typing import TypeVar
 
 from proxy.errors import StoreError
+from proxy.store.audit import audit_change, read_audit
 from proxy.store.database import open_database
 from proxy.store.failure import is_passing, sentence
-from proxy.store.records import ProviderRecord, Saved, SavedEvent
-from proxy.store.rows import Change, events_change, provider_change, read_events, star_change
+from proxy.store.minutes import minutes_change, read_minutes
+from proxy.store.records import Minute, ProviderRecord, Saved, SavedChange, SavedEvent
+from proxy.store.rows import events_change, provider_change, read_events, read_events_of, star_change
+from proxy.store.sql import Change
 
-PRUNE_EVERY = 500  # batches of events; the first of a run prunes too
+PRUNE_EVERY = 500  # batches of events, changes by hand; the first of a run prunes too
+PRUNE_MINUTES = 5000  # rows; what is too much never grows by more than that and one batch
 
 T = TypeVar("T")
 
@@ -40,6 +44,8 @@ class SqliteStore:
         self._connection: sqlite3.Connection | None = None
         self._owed: dict[tuple[str, str], Change] = {}
         self._batches = 0
+        self._changes = 0
+        self._minutes_unpruned = PRUNE_MINUTES
         self._closed = False
 
     @property
@@ -63,9 +69,31 @@ class SqliteStore:
         return await self._save(events_change(events, prune=prune))
 
     async def history(self, since_ms: int) -> list[SavedEvent]:
-        if self._closed:
-            raise StoreError(f"state {self.path} is closed")
-        return await self._on_thread(lambda: self._history(since_ms))
+        return await self._read(lambda file: read_events(file, since_ms))
+
+    async def events_of(
+        self, provider_id: str, names: Sequence[str], *, since_ms: int, until_ms: int, most: int
+    ) -> list[SavedEvent]:
+        wanted = tuple(names)
+        return await self._read(lambda file: read_events_of(file, provider_id, wanted, since_ms, until_ms, most))
+
+    async def append_minutes(self, minutes: Sequence[Minute]) -> bool:
+        if not minutes:
+            return True
+        prune = self._minutes_unpruned >= PRUNE_MINUTES
+        self._minutes_unpruned = len(minutes) if prune else self._minutes_unpruned + len(minutes)
+        return await self._save(minutes_change(minutes, prune=prune))
+
+    async def minutes(self, provider_id: str, *, since_ms: int, until_ms: int) -> list[Minute]:
+        return await self._read(lambda file: read_minutes(file, provider_id, since_ms, until_ms))
+
+    async def append_change(self, change: SavedChange) -> bool:
+        number = self._changes
+        self._changes += 1
+        return await self._save(audit_change(change, number, prune=number % PRUNE_EVERY == 0))
+
+    async def changes(self, *, since_ms: int, most: int, provider_id: str | None = None) -> list[SavedChange]:
+        return await self._read(lambda file: read_audit(file, since_ms, most, provider_id))
 
     async def close(self) -> None:
         if self._closed:
@@ -81,6 +109,11 @@ class SqliteStore:
             self.error = f"state {self.path} is closed"
             return False
         return await self._on_thread(lambda: self._write(change))
+
+    async def _read(self, read: Callable[[sqlite3.Connection], T]) -> T:
+        if self._closed:
+            raise StoreError(f"state {self.path} is closed")
+        return await self._on_thread(lambda: self._read_now(read))
 
     async def _on_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._thread, work))
@@ -120,10 +153,10 @@ class SqliteStore:
         if change.key is not None and not owed:
             del self._owed[change.key]
 
-    def _history(self, since_ms: int) -> list[SavedEvent]:
+    def _read_now(self, read: Callable[[sqlite3.Connection], T]) -> T:
         try:
-            return read_events(self._opened(), since_ms)
-        except (sqlite3.Error, ValueError) as error:
+            return read(self._opened())
+        except (sqlite3.Error, ValueError, TypeError) as error:
             raise StoreError(sentence(self.path, "read", error)) from error
 
     def _close(self) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from proxy.core.model import RateLimit
-from proxy.store import ProviderRecord, SavedEvent
+from proxy.store import Minute, ProviderRecord, SavedChange, SavedEvent, Span
 from proxy.store.sqlite import SqliteStore
 
 
@@ -50,6 +50,48 @@ def reduced() -> ProviderRecord:
 def event() -> Callable[..., SavedEvent]:
     def build(at: int, name: str = "granted", **data: object) -> SavedEvent:
         return SavedEvent(at=at, name=name, provider_id="api.example.com", data=data)
+
+    return build
+
+
+@pytest.fixture
+def minute() -> Callable[..., Minute]:
+    """One with every field set."""
+
+    def build(at: int = 1_700_000_040_000, provider_id: str = "api.example.com", **changes: object) -> Minute:
+        values: dict[str, object] = {
+            "seen_ms": 60_000,
+            "limit": 4,
+            "in_flight_max": 4,
+            "in_flight_ms": 150_000,
+            "queued_max": 7,
+            "queued_ms": 90_000,
+            "oldest_wait_ms": 31_000,
+            "granted": 12,
+            "completed": 11,
+            "rate_limited": 2,
+            "reduced": 1,
+            "paused_ms": 30_000,
+            "waits": (Span(0.0, 1.0, 10), Span(600_000.0, None, 2)),
+            "first_bytes": (Span(1.0, 2.5, 11),),
+        }
+        return Minute(at=at, provider_id=provider_id, **{**values, **changes})  # type: ignore[arg-type]
+
+    return build
+
+
+@pytest.fixture
+def change() -> Callable[..., SavedChange]:
+    def build(at: int = 1_700_000_000_000, **changes: object) -> SavedChange:
+        values: dict[str, object] = {
+            "by": "page",
+            "what": "limit",
+            "provider_id": "api.example.com",
+            "workspace": None,
+            "before": 4,
+            "after": None,
+        }
+        return SavedChange(at=at, **{**values, **changes})  # type: ignore[arg-type]
 
     return build
 

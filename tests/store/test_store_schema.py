@@ -2,14 +2,16 @@
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from proxy.errors import StoreError
+from proxy.store import Saved
 from proxy.store.schema import MIGRATIONS, migrate, refuse_foreign
 
-V1 = Path(__file__).with_name("state_v1.sql")
+V1, V2 = (Path(__file__).with_name(f"state_v{version}.sql") for version in (1, 2))
 
 
 def dump(connection: sqlite3.Connection) -> list[str]:
@@ -29,6 +31,13 @@ def v1(path):
 
 
 @pytest.fixture
+def v2(path):
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(V2.read_text())
+    return path
+
+
+@pytest.fixture
 def connection(v1):
     with closing(sqlite3.connect(v1, isolation_level=None)) as connection:
         yield connection
@@ -41,6 +50,21 @@ async def test_state_of_schema_1_is_read(v1, stores, reduced, event):
     assert saved.providers == {reduced.provider_id: reduced}
     assert saved.stars == {"important"}
     assert await store.history(0) == [event(1_700_000_000_000, "reduced", limit=3)]
+
+
+async def test_state_of_schema_2_is_read_and_takes_a_history(v2, stores, reduced, event, minute, change):
+    store = stores(v2)
+    saved = await store.open()
+    assert store.damaged is None
+    known = replace(reduced, strikes=2, strikes_until_ms=1_700_006_400_000, restore_after_s=1200.0)
+    assert saved == Saved(providers={known.provider_id: known}, stars=frozenset({"important"}))
+    told = event(1_700_000_000_000, "reduced", limit=3, originalLimit=4)
+    assert await store.events_of(told.provider_id, ["reduced"], since_ms=0, until_ms=told.at + 1, most=9) == [told]
+    assert await store.append_minutes([minute()])
+    assert await store.append_change(change())
+    await store.close()
+    with closing(sqlite3.connect(v2)) as other:
+        assert version(other) == len(MIGRATIONS) == 3
 
 
 def test_migrations_run_from_the_version_of_the_file(connection):
