@@ -8,7 +8,11 @@ import click
 
 from proxy import __version__
 
+from .completion import completion
 from .control import cooldown, learn, limit, pause, restore, resume
+from .happening import events
+from .past import audit, history
+from .places import reclaim, slots
 from .pointing import env
 from .serving import check, serve
 from .steering import reload, star, unstar
@@ -21,5 +25,9 @@ def cli() -> None:
     """Slotgate makes every client of an LLM provider wait its turn."""
 
 
-for _command in (serve, check, env, status, limit, cooldown, pause, resume, restore, learn, star, unstar, reload):
+for _command in (
+    *(serve, check, env, completion),
+    *(status, slots, events, history, audit),
+    *(limit, cooldown, pause, resume, restore, learn, reclaim, star, unstar, reload),
+):
     cli.add_command(_command)

@@ -1,11 +1,14 @@
 # The admin API of a running proxy, called over TCP or a unix socket.
 #
-# Rule 1: no event loop: a command makes one or two short calls.
+# Rule 1: no event loop: a command makes one or two short calls, or reads one stream.
 # Rule 2: whatever goes wrong becomes a Failure with one sentence that says what to do.
+# Rule 3: a write says that it comes from here, so that the audit does too.
 
 import http.client
 import json
 import socket
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,8 +17,9 @@ from urllib.parse import quote
 from proxy.cli.failure import BadConfig, Failure
 from proxy.config import BaseUrl
 
-_PATIENCE_S = 30.0  # for one answer; a write waits for the disk
+PATIENCE_S = 30.0  # for one answer; a write waits for the disk
 _MOST = 64 * 1024**2  # bytes of one answer
+_PART = 64 * 1024  # bytes of a stream at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +28,7 @@ class Admin:
 
     at: BaseUrl | Path
     token: str | None = field(default=None, repr=False)
+    patience_s: float = field(default_factory=lambda: PATIENCE_S)
 
     def __str__(self) -> str:
         return f"unix:{self.at}" if isinstance(self.at, Path) else str(self.at)
@@ -41,55 +46,91 @@ class Admin:
     def delete(self, *path: str) -> Any:
         return self._call("DELETE", path)
 
+    def text(self, *path: str, query: str = "") -> str:
+        """A good answer that is no JSON."""
+        response, content = self._asked("GET", self._target(path, query), {})
+        if response.status != 200:
+            self._read(response, content)
+        return content.decode("utf-8", "replace")
+
+    @contextmanager
+    def stream(self, *path: str, media: str, headers: Mapping[str, str]) -> Iterator[Iterator[bytes]]:
+        """The parts of an answer of this media type as they come, until it ends. Failure when there is none for
+        `patience_s`, or the connection breaks."""
+        with self._told():
+            connection = self._connection()
+        with closing(connection):
+            with self._told():
+                connection.request("GET", self._target(path, ""), headers={**self._headers(), **headers})
+                response = connection.getresponse()
+                if response.status != 200 or response.headers.get_content_type() != media:
+                    self._read(response, response.read(_MOST))
+                    raise self._stranger(response)
+            yield self._parts(response)
+
+    def _parts(self, response: http.client.HTTPResponse) -> Iterator[bytes]:
+        while True:
+            with self._told():
+                part = response.read1(_PART)
+            if not part:
+                return
+            yield part
+
     def _call(self, method: str, path: tuple[str, ...], *, query: str = "", body: object = None) -> Any:
-        base = "" if isinstance(self.at, Path) else self.at.path
-        target = base + "".join(f"/{quote(part, safe='')}" for part in path) + query
         headers = {"Accept": "application/json"}
-        if self.token:
-            headers["Authorization"] = f"Bearer {self.token}"
+        if method != "GET":
+            headers["X-Slotgate-Client"] = "cli"
         if body is not None:
             headers["Content-Type"] = "application/json"
+        content = None if body is None else json.dumps(body).encode()
+        return self._read(*self._asked(method, self._target(path, query), headers, content))
+
+    def _asked(
+        self, method: str, target: str, headers: Mapping[str, str], body: bytes | None = None
+    ) -> tuple[http.client.HTTPResponse, bytes]:
+        with self._told(), closing(self._connection()) as connection:
+            connection.request(method, target, body, {**self._headers(), **headers})
+            response = connection.getresponse()
+            return response, response.read(_MOST)
+
+    def _target(self, path: tuple[str, ...], query: str) -> str:
+        base = "" if isinstance(self.at, Path) else self.at.path
+        return base + "".join(f"/{quote(part, safe='')}" for part in path) + query
+
+    def _headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.token}"} if self.token else {}
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """What goes wrong with a connection within it, in our words."""
         try:
-            response, content = self._exchange(
-                method, target, headers, None if body is None else json.dumps(body).encode()
-            )
+            yield
         except (ConnectionRefusedError, FileNotFoundError):
             raise Failure("not_running", f"the proxy is not running at {self}; start it with: slotgate serve") from None
         except TimeoutError:
             raise Failure("no_answer", f"the proxy at {self} does not answer") from None
         except (OSError, http.client.HTTPException) as error:
             raise Failure("unreachable", f"the proxy cannot be reached at {self}: {_why(error)}") from None
-        if response.getheader("X-Slotgate-Error") is not None:
-            words = f"clients connect at {self}; the admin API is elsewhere, by default at http://127.0.0.1:8788"
-            raise Failure("not_admin", words)
-        return self._read(response.status, content)
-
-    def _exchange(
-        self, method: str, target: str, headers: dict[str, str], body: bytes | None
-    ) -> tuple[http.client.HTTPResponse, bytes]:
-        connection = self._connection()
-        try:
-            connection.request(method, target, body, headers)
-            response = connection.getresponse()
-            return response, response.read(_MOST)
-        finally:
-            connection.close()
 
     def _connection(self) -> http.client.HTTPConnection:
         if isinstance(self.at, BaseUrl):
             made = http.client.HTTPSConnection if self.at.tls else http.client.HTTPConnection
-            return made(self.at.host, self.at.port, timeout=_PATIENCE_S)
-        connection = http.client.HTTPConnection("localhost", timeout=_PATIENCE_S)
+            return made(self.at.host, self.at.port, timeout=self.patience_s)
+        connection = http.client.HTTPConnection("localhost", timeout=self.patience_s)
         connection.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)  # it connects by itself only without one
         try:
-            connection.sock.settimeout(_PATIENCE_S)
+            connection.sock.settimeout(self.patience_s)
             connection.sock.connect(str(self.at))
         except OSError:
             connection.close()
             raise
         return connection
 
-    def _read(self, status: int, content: bytes) -> Any:
+    def _read(self, response: http.client.HTTPResponse, content: bytes) -> Any:
+        if response.getheader("X-Slotgate-Error") is not None:
+            words = f"clients connect at {self}; the admin API is elsewhere, by default at http://127.0.0.1:8788"
+            raise Failure("not_admin", words)
+        status = response.status
         try:
             answer = json.loads(content) if content else None
         except ValueError:
@@ -105,7 +146,11 @@ class Admin:
                 raise Failure(code, message, status=status)
             case None | dict() if 200 <= status < 300:
                 return answer
-        raise Failure("not_slotgate", f"what answers at {self} is not slotgate's admin API (status {status})")
+        raise self._stranger(response)
+
+    def _stranger(self, response: http.client.HTTPResponse) -> Failure:
+        words = f"what answers at {self} is not slotgate's admin API (status {response.status})"
+        return Failure("not_slotgate", words)
 
 
 def _why(error: Exception) -> str:

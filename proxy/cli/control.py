@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from proxy.cli.admin import Admin
+from proxy.cli.completing import complete_provider
 from proxy.cli.failure import Failure
 from proxy.cli.naming import named
 from proxy.cli.options import duration, name, of_running_proxy
@@ -26,7 +27,7 @@ LIMIT_MOST = 100_000
 COOLDOWN_BOUNDS = ("0", "10m")
 PAUSE_BOUNDS = ("1ms", "1d")
 
-provider_argument = click.argument("provider", type=name)
+provider_argument = click.argument("provider", type=name, shell_complete=complete_provider)
 
 
 def _limit(text: str) -> int:

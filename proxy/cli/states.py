@@ -50,6 +50,8 @@ def _states(entry: Entry, now_ms: int) -> Iterator[str]:
         yield overloaded
     if waits := _waits(entry, rests=bool(overloaded)):
         yield waits
+    if (expected_ms := entry.get("expectedWaitMs")) and entry["queued"]:
+        yield f"a newcomer would wait {roughly(expected_ms)}"
     if entry.get("externalUse"):
         yield f"others use {entry['externalUse']}"
     strikes = entry.get("strikes")
@@ -66,8 +68,11 @@ def _overloaded(entry: Entry, now_ms: int) -> str:
 
 
 def _waits(entry: Entry, *, rests: bool) -> str:
-    """Why one waits although there is room and no pause; "" where nobody does. `rests`: somebody may, who was refused
-    for an overload and is to be sent again."""
+    """Why the first one waits, where the rest does not say it yet; "" where nobody does. `rests`: somebody may, who was
+    refused for an overload and is to be sent again."""
+    if "waitsFor" in entry:
+        reason = entry["waitsFor"]
+        return "" if reason is None or entry["paused"] or reason["code"] == "slot" else str(reason["words"])
     limit, gate = entry["limit"], entry.get("gate")
     if not entry["queued"] or entry["paused"] or limit is None or entry["inFlight"] >= limit:
         return ""

@@ -3,13 +3,14 @@
 import click
 
 from proxy.cli.admin import Admin
+from proxy.cli.completing import complete_workspace
 from proxy.cli.control import remark_unless_persisted
 from proxy.cli.options import name, of_running_proxy
 from proxy.cli.output import Output
 
 
 @click.command()
-@click.argument("workspace", type=name)
+@click.argument("workspace", type=name, shell_complete=complete_workspace)
 @of_running_proxy
 def star(admin: Admin, output: Output, workspace: str) -> None:
     """Let a WORKSPACE's requests go before those of others."""
@@ -17,7 +18,7 @@ def star(admin: Admin, output: Output, workspace: str) -> None:
 
 
 @click.command()
-@click.argument("workspace", type=name)
+@click.argument("workspace", type=name, shell_complete=complete_workspace)
 @of_running_proxy
 def unstar(admin: Admin, output: Output, workspace: str) -> None:
     """Let a WORKSPACE's requests wait like those of others."""

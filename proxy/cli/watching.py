@@ -1,96 +1,125 @@
-# `slotgate status`: every provider at a glance, and what is wrong with the proxy if anything is.
+# `slotgate status`: every provider at a glance, once or again and again.
+#
+# Rule 1: a terminal is drawn in place, and gets the last view to keep at the end; a pipe gets one view after the other.
+# Rule 2: once it has seen the proxy, it outlives its absence: that is told, and asked again.
 
 import time
+from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
 
 import click
 
 from proxy.cli.admin import Admin
+from proxy.cli.ending import ends_in_order
+from proxy.cli.failure import Failure
 from proxy.cli.options import of_running_proxy
-from proxy.cli.output import Output
-from proxy.cli.states import roughly, states
-from proxy.config import show_duration
+from proxy.cli.output import Output, as_lines
+from proxy.cli.overview import Overview
+from proxy.cli.terminal import whole_terminal
+from proxy.cli.text import printable
 
-_EVIDENCE_SHOWN = 3  # the latest; --json has them all
-_COLUMNS = ("provider", " limit", " held", " cooling", " queued", " oldest wait", " cooldown", "state")
+_EVERY = "2"
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text.removesuffix("s"))
+    except ValueError:
+        seconds = 0.0
+    if not 0.1 <= seconds <= 3600:
+        raise click.BadParameter(f"{text!r} is not a number of seconds from 0.1 to 3600")
+    return seconds
 
 
 @click.command()
 @click.option("--all", "everything", is_flag=True, help="Also the providers without a limit on which nothing happens.")
+@click.option(
+    "--watch",
+    "every_s",
+    type=_seconds,
+    metavar="[SECONDS]",
+    is_flag=False,
+    flag_value=_EVERY,
+    help=f"Again and again, each {_EVERY} seconds; until Ctrl-C.",
+)
 @of_running_proxy
-def status(admin: Admin, output: Output, everything: bool) -> None:
+def status(admin: Admin, output: Output, everything: bool, every_s: float | None) -> None:
     """Show what is in flight and what waits at each provider."""
-    proxy = admin.get("status")
-    entries = admin.get("concurrency", "status", query="?all=1")["providers"]
-    output.answer({**proxy, "providers": entries})
-    shown = entries if everything else [entry for entry in entries if _worth_a_row(entry)]
-    now_ms = time.time_ns() // 1_000_000
-    if shown:
-        output.table(_COLUMNS, [_row(entry, now_ms) for entry in shown])
-    if idle := len(entries) - len(shown):
-        output.say(f"{idle} without a limit and idle (--all shows them)")
-    if not any(_limited(entry) for entry in entries):
-        output.say("no provider has a limit, so nothing waits; set one: slotgate limit PROVIDER N")
-    for entry in shown:
-        _notice(output, entry)
-    if error := proxy["config"].get("error"):
-        output.remark("slotgate: the configuration has errors, an older one stays in force:")
-        for line in error.splitlines():
-            output.remark(f"  {line}")
-    if not proxy["state"]["ok"]:
-        output.remark("slotgate: the state cannot be stored: changes hold only until the proxy stops")
-
-
-def _notice(output: Output, entry: dict[str, Any]) -> None:
-    """That the limit was reduced, by what, and how to get it back."""
-    if not entry.get("notice"):
+    view = _view(admin, everything)
+    if every_s is not None:
+        _watch(admin, output, view, every_s)
         return
-    output.say(f"{entry['providerId']}: {entry['notice']}")
-    for seen in entry["evidence"][-_EVIDENCE_SHOWN:]:
-        at = datetime.fromtimestamp(seen["at"] / 1000).astimezone()
-        output.say(f"  {at:%d %b %H:%M:%S}  {_seen(seen)}")
-    output.say(f"  slotgate restore {entry['providerId']}")
+    output.answer(view.document)
+    _show(output, view)
 
 
-def _seen(seen: dict[str, Any]) -> str:
-    """One piece of evidence."""
-    if seen["status"] == 0:
-        return "one step up"
-    answer = f"inside a {seen['status']}:" if seen["status"] < 400 else str(seen["status"])
-    wait_ms = seen["retryAfterMs"]
-    wait = "" if wait_ms is None else f", retry after {roughly(wait_ms)}"
-    return f"{answer} {seen['kind']}{wait}, {seen['inFlight']} in flight"
+def _watch(admin: Admin, output: Output, view: Overview, every_s: float) -> None:
+    views = _views(admin, view)
+    with ends_in_order():
+        if output.as_json:
+            for view, trouble in views:
+                output.answer_line(view.document if trouble is None else trouble.document())
+                time.sleep(every_s)
+        elif whole_terminal():
+            _draw(output, views, every_s)
+        else:
+            for view, trouble in views:
+                if trouble is None:
+                    output.say(f"{_at(view):%d %b %H:%M:%S}")
+                    _show(output, view)
+                    output.say("")
+                else:
+                    output.remark(f"slotgate: {trouble.message}")
+                time.sleep(every_s)
 
 
-def _limited(entry: dict[str, Any]) -> bool:
-    """Whether it has a limit, or is about to learn one."""
-    return entry["limit"] is not None or "limitAuto" in entry
+def _draw(output: Output, views: Iterator[tuple[Overview, Failure | None]], every_s: float) -> None:
+    from rich.text import Text
+
+    from proxy.cli.screen import Screen
+
+    view, trouble = next(views)
+    try:
+        with Screen() as screen:
+            due_at = time.monotonic()
+            while True:
+                top = f"slotgate  {_at(view):%d %b %H:%M:%S}" + (f"  {trouble.message}" if trouble else "")
+                lines = as_lines([*view.parts(), *view.remarks()], screen.size[0])
+                screen.draw([Text(printable(top), "red" if trouble else "dim"), *lines])
+                screen.wait(due_at + every_s - time.monotonic())
+                if time.monotonic() >= due_at + every_s:
+                    due_at = time.monotonic()
+                    view, trouble = next(views)
+    finally:
+        _show(output, view)
 
 
-def _worth_a_row(entry: dict[str, Any]) -> bool:
-    return _limited(entry) or entry["inFlight"] > 0 or entry["queued"] > 0 or entry["paused"]
+def _views(admin: Admin, view: Overview) -> Iterator[tuple[Overview, Failure | None]]:
+    """`view`, and then the newest each time, or the last one and what kept it from being renewed."""
+    yield view, None
+    while True:
+        try:
+            view = _view(admin, view.everything)
+        except Failure as failure:
+            yield view, failure
+        else:
+            yield view, None
 
 
-def _row(entry: dict[str, Any], now_ms: int) -> list[str]:
-    wait_ms = entry.get("oldestWaitMs")
-    return [
-        entry["providerId"],
-        _limit(entry),
-        str(entry["held"]),
-        str(entry["cooling"]),
-        str(entry["queued"]),
-        "" if wait_ms is None else roughly(wait_ms),
-        _auto(show_duration(entry["cooldownMs"] / 1000), entry.get("cooldownAuto")),
-        ", ".join(states(entry, now_ms)),
-    ]
+def _at(view: Overview) -> datetime:
+    return datetime.fromtimestamp(view.now_ms / 1000).astimezone()
 
 
-def _limit(entry: dict[str, Any]) -> str:
-    if entry["limit"] is None:
-        return "auto" if "limitAuto" in entry else "none"
-    return _auto(str(entry["limit"]), entry.get("limitAuto"))
+def _view(admin: Admin, everything: bool) -> Overview:
+    return Overview(
+        proxy=admin.get("status"),
+        entries=admin.get("concurrency", "status", query="?all=1")["providers"],
+        now_ms=time.time_ns() // 1_000_000,
+        everything=everything,
+    )
 
 
-def _auto(value: str, learned: bool | None) -> str:
-    return f"{value} (auto)" if learned else value
+def _show(output: Output, view: Overview) -> None:
+    output.show([*view.parts()])
+    for line in view.remarks():
+        output.remark(line)

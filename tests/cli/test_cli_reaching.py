@@ -109,7 +109,7 @@ def test_a_proxy_that_is_not_running_is_told_with_its_address(run: Run, tmp_path
 
 
 def test_a_proxy_that_does_not_answer_is_not_waited_for_for_ever(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("proxy.cli.admin._PATIENCE_S", 0.05)
+    monkeypatch.setattr("proxy.cli.admin.PATIENCE_S", 0.05)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         result = run("status", "--admin", f"http://127.0.0.1:{silent.getsockname()[1]}")
     assert (result.exit_code, "does not answer" in result.stderr) == (1, True)

@@ -1,0 +1,117 @@
+# Slots and places in the queue of one provider: `slotgate slots` shows them, `slotgate reclaim` takes one away.
+#
+# Rule 1: a person at a terminal is asked first: a reclaimed slot cuts somebody's answer, a dropped waiter gets a 503.
+
+import sys
+import time
+from typing import Any
+
+import click
+
+from proxy.cli.admin import Admin
+from proxy.cli.completing import complete_entry
+from proxy.cli.control import provider_argument
+from proxy.cli.failure import Failure
+from proxy.cli.naming import named
+from proxy.cli.options import name, of_running_proxy
+from proxy.cli.output import Output
+from proxy.cli.states import roughly, states
+from proxy.cli.table import Table
+from proxy.cli.waiting import expected, held_for, silent_for, size, who, why
+
+Entry = dict[str, Any]
+
+_SLOTS = ("concurrency", "slots")
+_SLOT_COLUMNS = (" slot", "workspace", "conversation", "phase", " held for", " last byte", " bytes", "path")
+_WAITER_COLUMNS = (" place", "id", "workspace", "conversation", " waits", " expected", "why", "path")
+
+
+@click.command()
+@provider_argument
+@of_running_proxy
+def slots(admin: Admin, output: Output, provider: str) -> None:
+    """Show who holds a PROVIDER's slots, and who waits and why."""
+    which = named(admin, provider)
+    with which.known():
+        places = admin.get(*_SLOTS, which.provider_id)
+        entry = admin.get("concurrency", "status", which.provider_id, query="?all=1")
+    now_ms = places.get("now") or time.time_ns() // 1_000_000
+    output.answer({"provider": entry, **places})
+    limited = "without a limit" if entry["limit"] is None else f"of {entry['limit']}"
+    output.say(f"{which.provider_id}: {entry['inFlight']} {limited} in use, {entry['queued']} in the queue")
+    for state in states(entry, now_ms):
+        output.say(f"  {state}")
+    held, waiting = places["slots"], places["waiters"]
+    if held:
+        output.show(["", Table(columns=_SLOT_COLUMNS, rows=[_slot(slot, now_ms) for slot in held])])
+    if waiting:
+        output.show(["", Table(columns=_WAITER_COLUMNS, rows=[_waiter(waiter) for waiter in waiting])])
+
+
+@click.command()
+@provider_argument
+@click.argument("id", metavar="ID", type=name, shell_complete=complete_entry)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@of_running_proxy
+def reclaim(admin: Admin, output: Output, provider: str, id: str, yes: bool) -> None:
+    """Take a slot back, or send a waiter away.
+
+    ID is what `slotgate slots PROVIDER` shows. The holder's answer is cut off; a waiter gets a 503.
+    """
+    which = named(admin, provider)
+    with which.known():
+        places = admin.get(*_SLOTS, which.provider_id)
+    what, entry = _found(places, id)
+    if not yes and sys.stdin.isatty():
+        _confirm(output, which.provider_id, what, entry, places.get("now") or time.time_ns() // 1_000_000)
+    admin.delete(*_SLOTS, which.provider_id, id)
+    output.answer({"providerId": which.provider_id, "id": id, "was": what})
+    done = "reclaimed" if what == "slot" else "dropped"
+    output.say(f"{which.provider_id}: {what} {id} of {who(entry)} {done}")
+
+
+def _found(places: Entry, wanted: str) -> tuple[str, Entry]:
+    """`slot` or `waiter`, and which one it is."""
+    for what in ("slot", "waiter"):
+        for entry in places[f"{what}s"]:
+            if entry["id"] == wanted:
+                return what, entry
+    known = [entry["id"] for entry in (*places["slots"], *places["waiters"])]
+    there = f"there are: {', '.join(known[:20])}{' …' if len(known) > 20 else ''}" if known else "there is nobody"
+    raise Failure("unknown_id", f"no slot is held and nobody waits under the id {wanted}; {there}", status=404)
+
+
+def _confirm(output: Output, provider_id: str, what: str, entry: Entry, now_ms: int) -> None:
+    if what == "slot":
+        said = f"slot {entry['id']} of {provider_id}: {who(entry)}, {entry['phase']} for {held_for(entry, now_ms)}"
+        question = "Cut this answer off?"
+    else:
+        said = f"place {entry['position']} at {provider_id}: {who(entry)}, waits for {roughly(entry['waitingMs'])}"
+        question = "Send this one away?"
+    output.ask(said, question)
+
+
+def _slot(slot: Entry, now_ms: int) -> list[str]:
+    return [
+        slot["id"],
+        slot["workspaceId"],
+        slot["conversationId"] or "",
+        slot["phase"],
+        held_for(slot, now_ms),
+        silent_for(slot, now_ms),
+        size(slot["bytes"]),
+        slot["path"],
+    ]
+
+
+def _waiter(waiter: Entry) -> list[str]:
+    return [
+        str(waiter["position"]),
+        waiter["id"],
+        waiter["workspaceId"],
+        waiter["conversationId"] or "",
+        roughly(waiter["waitingMs"]),
+        expected(waiter),
+        why(waiter),
+        waiter["path"],
+    ]

@@ -1,0 +1,42 @@
+# One slot or one place in the queue, in words.
+#
+# Rule 1: what an older proxy does not say is left out.
+
+from typing import Any
+
+from proxy.cli.states import roughly
+
+Entry = dict[str, Any]
+
+_UNITS = (("GiB", 1024**3), ("MiB", 1024**2), ("KiB", 1024))
+
+
+def who(entry: Entry) -> str:
+    conversation = entry.get("conversationId")
+    return f"{entry['workspaceId']} ({conversation})" if conversation else str(entry["workspaceId"])
+
+
+def why(waiter: Entry) -> str:
+    """What its place comes from."""
+    return str(waiter.get("why") or ("starred" if waiter["starred"] else ""))
+
+
+def expected(waiter: Entry) -> str:
+    """How long it will wait from now on; "" where nobody knows."""
+    wait_ms = waiter.get("expectedWaitMs")
+    return "" if wait_ms is None else roughly(wait_ms)
+
+
+def held_for(slot: Entry, now_ms: int) -> str:
+    return roughly(slot.get("ageMs", now_ms - slot["grantedAt"]))
+
+
+def silent_for(slot: Entry, now_ms: int) -> str:
+    return roughly(slot.get("silentMs", now_ms - slot["lastByteAt"]))
+
+
+def size(count: int) -> str:
+    for unit, least in _UNITS:
+        if count >= least:
+            return f"{count / least:.1f} {unit}"
+    return f"{count} B"
