@@ -36,6 +36,7 @@ class Gate:
         "_grants",
         "began_at",
         "counted",
+        "ended_at",
         "next_poll_at",
         "ours",
         "polling",
@@ -49,7 +50,8 @@ class Gate:
         self.next_poll_at = 0.0
         self.reading: GateReading | None = None
         self.began_at = 0.0  # of the latest poll
-        self.ours = Ours()  # then
+        self.ended_at = 0.0  # the latest that has
+        self.ours = Ours()  # when the latest began
         self.counted: int | None = None  # what the latest poll that ended well counted, by Rule 4
         self._grants = 0  # then
         self._again = False
@@ -73,6 +75,7 @@ class Gate:
             raise ValueError("no poll of the usage count is running")
         self.polling = False
         self.slot = None
+        self.ended_at = reading.at
         if reading.observed is not None:
             self._beyond.append((reading.at, max(0, self._count(reading.observed) - self.ours.in_flight)))
             self.reading = reading

@@ -203,7 +203,8 @@ class Queue:
         self.out.append(Released(slot, self.slots.give_back(slot, now, rest_s)))
         if self.gated and reached and not slot.refused:
             self.cooldown.lag.ended(now)
-        if self.allowance.until_at is not None and not self.slots.held:
+        nobody_tells = self.allowance.until_at is not None and not self.slots.held
+        if nobody_tells:
             self.allowance.forget()
         was_probe = not self.pause.is_open and self.pause.left(slot)
         if back is not None:
@@ -211,7 +212,7 @@ class Queue:
         if not rest_s:
             self.freed_at = now if reached else self.freed_at
             self.pump(now, slot)
-        elif was_probe or back is not None:  # a slot that rests lets nobody go, but these may find another
+        elif was_probe or back is not None or nobody_tells:  # a slot that rests lets nobody go; these may
             self.pump(now)
 
     def _put_back(self, ticket: Ticket, at: float, now: float) -> None:

@@ -49,7 +49,8 @@ def wait_estimate_s(queue: Queue, now: float) -> float:
     paused_s = 0.0 if queue.pause.until_at is None else max(0.0, queue.pause.until_at - now)
     if queue.limit.value is None:
         return paused_s
-    return paused_s + (len(queue.waiting) + 1) * (queue.slots.mean_hold_s + queue.cooldown.seconds) / queue.limit.value
+    turn_s = (queue.slots.mean_hold_s or 0.0) + queue.cooldown.seconds
+    return paused_s + (len(queue.waiting) + 1) * turn_s / queue.limit.value
 
 
 def described(queue: Queue, provider_id: str) -> str:

@@ -7,8 +7,9 @@
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 
-from proxy.core import reading
+from proxy.core import forecast, reading
 from proxy.core.cooldown import Cooldown
+from proxy.core.forecast import Expected
 from proxy.core.limit import Limit
 from proxy.core.model import (
     CooldownSet,
@@ -26,6 +27,7 @@ from proxy.core.model import (
     Snapshot,
     Ticket,
 )
+from proxy.core.obstacle import Obstacle, obstacle
 from proxy.core.pause import OPERATOR
 from proxy.core.queue import Queue
 from proxy.core.recovery import Recovery
@@ -312,6 +314,18 @@ class Scheduler:
     def wait_estimate_s(self, now: float) -> float:
         """How long somebody who came now would wait."""
         return reading.wait_estimate_s(self._queue, now)
+
+    def waits_for(self, now: float) -> Obstacle | None:
+        """Why the first in the queue is not let in at this moment; None: nobody waits."""
+        return obstacle(self._queue, now)
+
+    def expected_waits(self, now: float) -> list[Expected]:
+        """Who waits, in the order of service, and how much longer that may take; for people who look."""
+        return forecast.expected_waits(self._queue, now)
+
+    def newcomer_wait_s(self, now: float) -> float | None:
+        """The same for somebody who came now and went last; None: unknown."""
+        return forecast.newcomer_wait_s(self._queue, now)
 
     def snapshot(self, now: float) -> Snapshot:
         """Everything a status shows, at one moment."""

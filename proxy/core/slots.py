@@ -3,6 +3,7 @@
 # Rule 1: a slot is held, then cooling unless it skips its rest, then free: in at most one of the two at any time.
 # Rule 2: a holder is known by its Slot, not by its id: an absorbed request has a new slot under its old id.
 
+from collections import deque
 from heapq import heappop, heappush
 from itertools import takewhile
 from math import inf
@@ -10,14 +11,14 @@ from math import inf
 from proxy.core.model import Phase, Slot, Ticket
 
 ON_ITS_WAY_S = 0.15  # how long a request may take to where it is counted
-_NEWEST_WEIGHT = 0.2  # of the newest answer in the running mean: some five answers back
+_HOLDS_KEPT = 32  # enough for a mean, and few enough that it follows what agents do now
 _COOLING = Phase.COOLING  # looking up a member of an enum is a call in Python 3.11
 
 
 class Slots:
     """The slots of one provider that are not free. `grants` counts all that were ever given."""
 
-    __slots__ = ("_cooling", "_held", "grants", "in_flight", "mean_hold_s", "next_cooled_at", "taken")
+    __slots__ = ("_cooling", "_held", "_holds_s", "grants", "in_flight", "next_cooled_at", "taken")
 
     def __init__(self) -> None:
         self._held: dict[int, Slot] = {}
@@ -26,11 +27,16 @@ class Slots:
         self.grants = 0
         self.in_flight = 0  # held and cooling, and the one that a poll keeps; every grant asks for it
         self.taken = 0  # of the held ones: their answers have begun, and well
-        self.mean_hold_s = 0.0
+        self._holds_s: deque[float] = deque(maxlen=_HOLDS_KEPT)  # how long the last ones were held
 
     @property
     def held(self) -> int:
         return len(self._held)
+
+    @property
+    def mean_hold_s(self) -> float | None:
+        """How long a slot is held, by the last ones that were given back; None: none ever was."""
+        return sum(self._holds_s) / len(self._holds_s) if self._holds_s else None
 
     def grant(self, ticket: Ticket, now: float) -> Slot:
         """A new slot, held by `ticket`."""
@@ -48,7 +54,7 @@ class Slots:
         if slot.taken:
             self.taken -= 1
         held_s = now - slot.granted_at
-        self.mean_hold_s += (_NEWEST_WEIGHT if self.mean_hold_s else 1.0) * (held_s - self.mean_hold_s)
+        self._holds_s.append(held_s)
         if rest_s > 0:
             cooled_at = slot.cooled_at = now + rest_s
             heappush(self._cooling, (cooled_at, slot.grant, slot))

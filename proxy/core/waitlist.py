@@ -78,6 +78,10 @@ class Waitlist:
             return None
         return self.resting.pop(heappop(self._rests)[1])
 
+    def rests(self) -> dict[int, float]:
+        """When the rest of each who rests ends, by id."""
+        return {ticket_id: at for at, ticket_id in self._rests if ticket_id in self.resting}
+
     @property
     def next_wake_at(self) -> float:
         """When the next rest ends, or inf."""

@@ -33,6 +33,7 @@ from proxy.core.model import (
     Slot,
     Ticket,
 )
+from proxy.core.obstacle import Code, Obstacle
 from proxy.core.scheduler import Scheduler
 
 Build = Callable[..., Scheduler]  # (policy, stars, *, limit, cooldown_s, learns_limit, learns_cooldown)
@@ -83,6 +84,7 @@ class SchedulerMachine(RuleBasedStateMachine):
         self.probe_due = False
         self.polling = False
         self.next_poll = 0.0
+        self.last_poll: tuple[int | None, float] | None = None  # what it observed, and when
         self.allowed: tuple[int, float] | None = None  # the last grant that the provider will take, and until when
         self.allowed_by = 0
         self.dozing: dict[int, tuple[float, Ticket]] = {}  # put back after a refusal, with the end of the rest
@@ -500,6 +502,7 @@ class SchedulerMachine(RuleBasedStateMachine):
         may_go = may_go and (observed is None or self.limit is None or observed < self.limit)
         polls = int(may_go)
         error = "timed out" if observed is None else None
+        self.last_poll = (observed, self.now)
         effects = self.happened(self.subject.polled(observed, error, self.now), polls=polls)
         if self.gated:
             assert any(isinstance(effect, Granted) for effect in effects) is may_go
@@ -628,6 +631,61 @@ class SchedulerMachine(RuleBasedStateMachine):
         if self.paused_until is None and self.probe is None and self.free:
             assert self.gated, "stalled"
             assert self.polling or self.next_poll <= self.now + (self.policy.gate_interval_s or 0.0), "stalled"
+
+    @invariant()
+    def what_the_first_waits_for_is_true(self) -> None:
+        told = self.subject.waits_for(self.now)
+        if told is None or not self.everybody:
+            assert told is None
+            assert not self.everybody, "somebody waits, and for nothing"
+            return
+        resting, limit = sorted(at for at, _ in self.resting), self.limit
+        too_many = -1 if limit is None else self.in_flight - limit
+        if self.paused_until is not None:
+            assert told == Obstacle(code=Code.PAUSE, until_at=self.paused_until, cause=self.pause_cause or "")
+        elif not self.waiting:
+            assert told == Obstacle(code=Code.REST, until_at=min(at for at, _ in self.dozing.values()))
+        elif limit is not None and len(self.held) >= limit:
+            assert told == Obstacle(code=Code.SLOT, count=len(self.held), limit=limit)
+        elif too_many >= 0:
+            assert told == Obstacle(code=Code.COOLDOWN, until_at=resting[too_many])
+        elif self.probe is not None:
+            assert told == Obstacle(code=Code.PROBE, until_at=self.probe_until)
+        elif self.allowed is not None and not self.allowance:
+            assert told == Obstacle(code=Code.ALLOWANCE, until_at=self.allowed[1])
+        else:
+            self.gate_is_told(told, limit or 0)
+
+    def gate_is_told(self, told: Obstacle, limit: int) -> None:
+        observed, seen_at = self.last_poll or (None, -1e9)
+        if told.code is Code.GATE:
+            assert observed is not None
+            assert (told.count, told.limit) == (observed, limit)
+            assert observed + len(self.held) >= limit, "the provider takes one more"
+        elif told.code is Code.GATE_UNKNOWN:
+            assert observed is None
+            assert told.cause == "timed out"
+        else:
+            assert told.code is Code.GATE_ASKED
+            assert self.polling if told.until_at is None else told.until_at <= self.next_poll
+            full = observed is not None and observed >= limit
+            assert self.polling or not full or seen_at < self.now, "the provider has just said what it counts"
+
+    @invariant()
+    def nobody_is_told_to_wait_for_less_than_what_is_known(self) -> None:
+        told, newcomer_s = self.subject.expected_waits(self.now), self.subject.newcomer_wait_s(self.now)
+        assert [one.ticket for one in told] == self.everybody
+        assert [one.rests_until_at for one in told] == [
+            self.dozing[one.ticket.id][0] if one.ticket.id in self.dozing else None for one in told
+        ]
+        closed_s = 0.0 if self.paused_until is None else self.paused_until - self.now
+        for one in told:
+            least_s = max(closed_s, 0.0 if one.rests_until_at is None else one.rests_until_at - self.now)
+            assert one.wait_s is None or one.wait_s >= max(least_s, 0.0)
+        ready = [one.wait_s for one in told if one.rests_until_at is None]
+        assert ready == sorted(ready, key=lambda wait_s: 1e9 if wait_s is None else wait_s), "a later one goes earlier"
+        if newcomer_s is not None and not self.dozing:
+            assert newcomer_s >= max([closed_s, 0.0, *(wait_s or 0.0 for wait_s in ready)])
 
     @invariant()
     def deadline_is_the_first_thing_due(self) -> None:

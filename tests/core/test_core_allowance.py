@@ -58,6 +58,15 @@ def test_nobody_is_left_who_could_say_more() -> None:
     assert desk.release("b") == ["b released", "c granted"]
 
 
+def test_where_slots_rest_one_that_is_free_waits_for_none_of_them() -> None:
+    desk = Desk(3, cooldown_s=5.0)
+    desk.ask("a")
+    desk.left("a", 1, 10.0)
+    desk.crowd("b c")
+    desk.release("a")
+    assert desk.release("b") == ["b released", "c granted"]
+
+
 def test_as_many_as_the_limit_hold_nobody_back() -> None:
     desk = few(4)
     assert [desk.ask(name)[0] for name in "bcd"] == ["b granted", "c granted", "d granted"]

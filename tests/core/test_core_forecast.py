@@ -1,0 +1,229 @@
+# How long waiters can expect to wait: by hand where it can be told exactly, and against seeded chance where it cannot.
+
+import random
+import statistics
+import time
+from collections.abc import Callable
+from heapq import heapify, heappop, heappush, heapreplace
+
+import pytest
+from desk import Desk
+
+from proxy.core.scheduler import Scheduler
+
+
+def used(limit: int | None = 1, hold_s: float = 10.0, **settings: object) -> Desk:
+    """Slots have been held for `hold_s`, and now, at 0, nobody holds one."""
+    desk = Desk(limit, **settings)  # type: ignore[arg-type]
+    desk.now = -100.0
+    desk.ask("before")
+    desk.now += hold_s
+    desk.release("before")
+    desk.at(0.0)
+    return desk
+
+
+def waits(desk: Desk) -> dict[str, float | None]:
+    return {one.ticket.path: one.wait_s for one in desk.scheduler.expected_waits(desk.now)}
+
+
+def newcomer(desk: Desk) -> float | None:
+    return desk.scheduler.newcomer_wait_s(desk.now)
+
+
+def test_before_any_slot_was_given_back_nobody_knows() -> None:
+    desk = Desk(1)
+    assert newcomer(desk) == 0.0, "a free slot is known"
+    desk.crowd("a b")
+    assert waits(desk) == {"b": None}
+    assert newcomer(desk) is None
+
+
+def test_next_waits_for_what_is_left_of_a_usual_hold_and_its_rest() -> None:
+    desk = used(cooldown_s=1.0)
+    desk.crowd("a b c")
+    desk.at(4.0)
+    assert waits(desk) == {"b": 7.0, "c": 18.0}
+    assert newcomer(desk) == 29.0
+
+
+def test_slots_side_by_side_serve_in_turn() -> None:
+    desk = used(2)
+    desk.ask("a")
+    desk.at(4.0)
+    desk.crowd("b c d e")
+    assert waits(desk) == {"c": 6.0, "d": 10.0, "e": 16.0}
+
+
+def test_slot_that_is_held_for_longer_than_usual_is_expected_soon_and_never_at_once() -> None:
+    desk = used()
+    desk.crowd("a b")
+    desk.at(500.0)
+    assert waits(desk) == {"b": 1.0}
+
+
+def test_slot_that_rests_is_known_to_the_moment() -> None:
+    desk = Desk(1, cooldown_s=5.0)
+    desk.crowd("a b c")
+    desk.at(20.0)
+    desk.release("a")
+    desk.at(22.0)
+    assert waits(desk) == {"b": 3.0, "c": 28.0}
+
+
+def test_lowered_limit_lets_the_first_that_end_go_by() -> None:
+    desk = used(3)
+    for name in "abc":
+        desk.at(desk.now + 1.0)
+        desk.ask(name)
+    desk.ask("d")
+    desk.limit(1)
+    assert waits(desk) == {"d": 10.0}
+
+
+def test_nobody_goes_in_a_pause_by_hand() -> None:
+    desk = used(2)
+    desk.pause(60.0)
+    desk.crowd("a b c")
+    assert waits(desk) == {"a": 60.0, "b": 60.0, "c": 70.0}
+    assert newcomer(desk) == 70.0
+
+
+def test_after_a_pause_of_the_provider_one_goes_alone() -> None:
+    desk = used(3, auto_reduce=False)
+    desk.ask("a")
+    desk.refuse("a", "rate", 60.0)
+    desk.at(10.0)
+    desk.release("a")
+    desk.crowd("b c d")
+    assert waits(desk) == {"b": 50.0, "c": 51.0, "d": 51.0}
+    desk.at(60.0)
+    assert waits(desk) == {"c": 1.0, "d": 1.0}
+
+
+def test_without_a_limit_only_a_pause_is_waited_for() -> None:
+    desk = Desk(None)
+    assert newcomer(desk) == 0.0
+    desk.pause(60.0)
+    desk.crowd("a b")
+    assert waits(desk) == {"a": 60.0, "b": 60.0}
+    assert newcomer(desk) == 60.0
+
+
+def test_others_go_while_one_rests() -> None:
+    desk = used()
+    desk.crowd("a b c")
+    desk.at(10.0)
+    desk.requeue("a", 3.0)
+    assert waits(desk) == {"a": 10.0, "c": 20.0}, "it has kept its place, and is back when b is done"
+    desk.at(20.0)
+    desk.requeue("b", 15.0)
+    assert waits(desk) == {"b": 20.0, "c": 10.0}, "c goes before"
+
+
+def test_one_that_rests_goes_when_its_rest_is_over_though_a_slot_is_free() -> None:
+    desk = used()
+    desk.ask("a")
+    desk.at(10.0)
+    desk.requeue("a", 3.0)
+    assert desk.scheduler.expected_waits(desk.now) == [(desk.tickets["a"], 3.0, 13.0)]
+
+
+def test_what_others_use_is_used() -> None:
+    desk = used(2, gate_interval_s=1.0)
+    desk.crowd("a b c d")
+    desk.at(10.0)
+    desk.release("a")
+    desk.polled(3)
+    assert waits(desk) == {"c": 1.0, "d": 11.0}
+    for now in (11.0, 12.0, 13.0):
+        desk.at(now)
+        desk.polled(9)
+    assert waits(desk) == {"c": None, "d": None}, "when they will be done is unknown"
+
+
+def test_star_moves_who_has_it() -> None:
+    desk = used()
+    desk.ask("a")
+    desk.ask("b", workspace="plain")
+    desk.ask("c", workspace="dear")
+    assert waits(desk) == {"b": 10.0, "c": 20.0}
+    desk.star("dear")
+    assert waits(desk) == {"c": 10.0, "b": 20.0}
+
+
+# --- against chance ---------------------------------------------------------------------------------------------
+
+DRAWS: dict[str, Callable[[random.Random], float]] = {
+    "like one another": lambda chance: chance.uniform(8.0, 12.0),
+    "of any length": lambda chance: chance.uniform(2.0, 20.0),
+    "mostly short": lambda chance: chance.expovariate(1 / 10.0),
+}
+
+
+def errors(draw: Callable[[random.Random], float], limit: int, seed: int) -> tuple[list[float], float]:
+    """At some moment of a busy queue of 40: how far off each one's estimate is, in turns (how often a slot becomes
+    free); and the sum of them with their signs over the sum of the waits."""
+    chance, desk = random.Random(seed), Desk(limit, cooldown_s=0.35, max_wait_s=1e6)
+    ends: list[tuple[float, str]] = []
+    arrived = 0
+
+    def up_to_the_next_end() -> None:
+        nonlocal arrived
+        while True:
+            while len(desk.line) < 40:
+                desk.ask(str(arrived))
+                arrived += 1
+            known = {name for _, name in ends}
+            for name in [name for name, slot in desk.slots.items() if slot.held and name not in known]:
+                heappush(ends, (desk.now + draw(chance), name))
+            if ends and desk.deadline is not None and ends[0][0] < desk.deadline:
+                return
+            desk.at(desk.deadline or desk.now)
+
+    up_to_the_next_end()
+    for _ in range(40 + 4 * limit):
+        desk.now, name = heappop(ends)
+        desk.release(name)
+        up_to_the_next_end()
+    desk.now += chance.random() * (ends[0][0] - desk.now)
+    told = [one.wait_s or 0.0 for one in desk.scheduler.expected_waits(desk.now)]
+    free_at = [at + 0.35 - desk.now for at, _ in ends]
+    heapify(free_at)
+    truth = [heapreplace(free_at, free_at[0] + draw(chance) + 0.35) for _ in told]
+    turn_s = 10.35 / limit
+    off = [(said - true) / turn_s for said, true in zip(told, truth, strict=True)]
+    return off, (sum(told) - sum(truth)) / sum(truth)
+
+
+@pytest.mark.parametrize("limit", [1, 4, 16])
+@pytest.mark.parametrize("kind", DRAWS)
+def test_estimates_are_right_within_a_few_turns(kind: str, limit: int) -> None:
+    """Nobody can know it much better: what comes next is chance, and the sum of many is as far off as the square root
+    of their number."""
+    runs = [errors(DRAWS[kind], limit, seed) for seed in range(40)]
+    for place, allowed in ((0, 2.0), (4, 4.0), (38, 8.0)):
+        assert statistics.median(abs(off[place]) for off, _ in runs) <= allowed, place
+    assert abs(statistics.mean(bias for _, bias in runs)) <= 0.15
+
+
+def test_ten_thousand_are_told_at_once() -> None:
+    desk = used(50, cooldown_s=0.35, max_waiting=20_000)
+    for number in range(10_050):
+        desk.ask(str(number), workspace=f"w{number % 20}", started=number * 7919 % 1000)
+    began = time.process_time()
+    told = desk.scheduler.expected_waits(desk.now)
+    taken_s = time.process_time() - began
+    assert len(told) == 10_000
+    assert taken_s < 0.5, "it takes a tenth of that, and far more only where it grows faster than n log n"
+
+
+def test_reading_it_changes_nothing() -> None:
+    desk = used(2, cooldown_s=1.0)
+    desk.crowd("a b c d")
+    desk.requeue("a", 5.0)
+    before: tuple[str, object] = (repr(desk.scheduler), desk.scheduler.snapshot(desk.now))
+    first = waits(desk), newcomer(desk)
+    assert (waits(desk), newcomer(desk)) == first
+    assert (repr(desk.scheduler), desk.scheduler.snapshot(desk.now)) == before
+    assert isinstance(desk.scheduler, Scheduler)
