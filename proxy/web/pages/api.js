@@ -56,8 +56,10 @@ async function told(answer) {
   }
 }
 
-async function json(path, options) {
-  const answer = await raw(path, options);
+const json = async (path, options) => body(await raw(path, options));
+
+// What an answer holds; null where it holds nothing.
+async function body(answer) {
   if (answer.status === 204) return null;
   try {
     return await answer.json();
@@ -79,6 +81,7 @@ export const api = {
   post: (path, body) => write("POST", path, body),
   delete: (path) => write("DELETE", path),
   raw,
+  body,
   url,
   get hasToken() {
     return token !== null;

@@ -1,0 +1,160 @@
+// Everything that a person can do here: the call, what is said about it, and the way back.
+//
+// Rule 1: what cuts somebody off asks first and names who.
+// Rule 2: whatever was done, the page looks at once; it never shows what it only hopes.
+// Rule 3: a limit or cooldown that is refused throws, for the message to stand beside its field; all else is told below.
+
+import { el } from "./dom.js";
+import { confirm } from "./dialogs.js";
+import { toast } from "./toast.js";
+import { PHASES, brief, count, number, span, visible, who } from "./words.js";
+
+const UNSTORED = " It holds in memory alone: it could not be stored.";
+
+export class Actions {
+  constructor(api, live) {
+    this.api = api;
+    this.live = live;
+  }
+
+  setLimit(entry, limit) {
+    const words = limit === null ? "is unlimited now" : `has limit ${number(limit)} now`;
+    return this._do(() => this._putLimit(entry.providerId, limit), `${visible(entry.providerId)} ${words}.`, this._limitBack(entry));
+  }
+
+  setCooldown(entry, cooldownMs) {
+    const back = entry.cooldownAuto
+      ? () => this._learn(entry)
+      : () => this._putCooldown(entry.providerId, entry.cooldownMs);
+    const words = `Slots of ${visible(entry.providerId)} rest ${span(cooldownMs)} from now on.`;
+    return this._do(() => this._putCooldown(entry.providerId, cooldownMs), words, back);
+  }
+
+  async unlimit(entry) {
+    const queued = entry.queued === 0 ? "Nobody waits at this moment." : `${count(entry.queued, "waiter")} will go at once.`;
+    const sure = await confirm({
+      title: `No limit at ${visible(entry.providerId)}?`,
+      lines: [el("p", { text: `${queued} A pause ends, and nothing is held back any more.` })],
+      button: "Remove the limit",
+    });
+    if (sure) await this._told(() => this.setLimit(entry, null));
+  }
+
+  stepUp(entry) {
+    return this._told(() => this.setLimit(entry, entry.limit + 1));
+  }
+
+  restore(entry) {
+    const words = `${visible(entry.providerId)} has limit ${number(entry.autoReducedFrom)} again.`;
+    return this._told(() => this._do(() => this.api.post(at("restore", entry.providerId)), words, this._limitBack(entry)));
+  }
+
+  learn(entry) {
+    return this._told(() => this._do(() => this._learn(entry), `${visible(entry.providerId)} learns anew.`, null));
+  }
+
+  pause(entry, durationMs) {
+    const words = `${visible(entry.providerId)} is paused for ${span(durationMs)}.`;
+    const path = at("pause", entry.providerId);
+    return this._told(() => this._do(() => this.api.put(path, { durationMs }), words, this._pauseBack(entry)));
+  }
+
+  resume(entry) {
+    const path = at("pause", entry.providerId);
+    return this._told(() => this._do(() => this.api.delete(path), `${visible(entry.providerId)} goes on.`, this._pauseBack(entry)));
+  }
+
+  star(workspaceId, starred) {
+    const put = (value) => this.api.put(at("workspaces", workspaceId), { starred: value });
+    const words = starred
+      ? `${visible(workspaceId)} has a star: its waiters go first.`
+      : `${visible(workspaceId)} has no star any more.`;
+    return this._told(() => this._do(() => put(starred), words, () => put(!starred)));
+  }
+
+  async reclaim(entry, slot) {
+    const sure = await confirm({
+      title: "Take this slot back?",
+      lines: [
+        whom(slot, `${PHASES[slot.phase]}, held for ${span(this.live.now() - slot.grantedAt)} at ${visible(entry.providerId)}`),
+        el("p", { text: "Its connection is cut at once, and its client sees an error." }),
+      ],
+      button: "Reclaim the slot",
+    });
+    if (sure) await this._remove(entry, slot.id, `The slot of ${who(slot)} was taken back.`);
+  }
+
+  async drop(entry, waiter) {
+    const sure = await confirm({
+      title: "Send this waiter away?",
+      lines: [
+        whom(waiter, `place ${number(waiter.position)} at ${visible(entry.providerId)}, waits for ${span(waiter.waitingMs)}`),
+        el("p", { text: "It leaves the queue, and its client gets a 503." }),
+      ],
+      button: "Drop the waiter",
+    });
+    if (sure) await this._remove(entry, waiter.id, `${who(waiter)} was sent away.`);
+  }
+
+  _remove(entry, id, words) {
+    const path = `${at("slots", entry.providerId)}/${encodeURIComponent(id)}`;
+    return this._told(() => this._do(() => this.api.delete(path), words, null));
+  }
+
+  // Does it, looks, and says so; throws what the proxy says against it.
+  async _do(run, words, back) {
+    const answer = await run();
+    const undo = back === null ? null : () => this._told(() => this._do(back, "Undone.", null));
+    toast(words + (answer?.persisted === false ? UNSTORED : ""), { undo });
+    await this.live.look();
+    return answer;
+  }
+
+  // The same for what has no field to stand beside; answers whether it was done.
+  async _told(run) {
+    try {
+      await run();
+      return true;
+    } catch (error) {
+      if (error.status === undefined) throw error;
+      toast(`Not done: ${error.message}`, { failed: true });
+      this.live.look();
+      return false;
+    }
+  }
+
+  _limitBack(entry) {
+    if (entry.limitAuto) return () => this._learn(entry);
+    return () => this._putLimit(entry.providerId, entry.limit);
+  }
+
+  _pauseBack(entry) {
+    const path = at("pause", entry.providerId);
+    if (!entry.paused) return () => this.api.delete(path);
+    return () => this.api.put(path, { durationMs: Math.max(1, Math.round(entry.pausedUntil - this.live.now())) });
+  }
+
+  _putLimit(id, limit) {
+    return limit === null ? this.api.delete(at("limits", id)) : this.api.put(at("limits", id), { limit });
+  }
+
+  _putCooldown(id, cooldownMs) {
+    return this.api.put(at("cooldown", id), { cooldownMs });
+  }
+
+  _learn(entry) {
+    return this.api.post(at("learn", entry.providerId));
+  }
+}
+
+const at = (place, name) => `concurrency/${place}/${encodeURIComponent(name)}`;
+
+function whom(each, state) {
+  return el(
+    "p",
+    { class: "whom" },
+    el("bdi", { class: "name", text: visible(each.workspaceId) }),
+    el("bdi", { class: "id", title: each.conversationId, text: brief(each.conversationId) }),
+    el("span", { class: "muted", text: state }),
+  );
+}

@@ -1,0 +1,94 @@
+// A number that a person may set: shown, edited, checked, saved.
+//
+// Rule 1: while somebody types, nothing from the proxy replaces what stands there; Escape takes it back.
+// Rule 2: what is wrong is said beside the field, ours and the proxy's words alike, and the text stays.
+
+import { el, setAttribute, setText, show } from "./dom.js";
+import { number } from "./words.js";
+
+let made = 0;
+
+// `name` is the part and the action's end; `unit` follows the field; `save(value)` may throw what the proxy says.
+export class NumberField {
+  constructor({ name, label, unit, least, most, save }) {
+    Object.assign(this, { least, most, save, shown: "", busy: false });
+    const id = `field-${(made += 1)}`;
+    this.label = el("label", { for: id, text: label });
+    this.input = el("input", {
+      id,
+      type: "text",
+      inputmode: "numeric",
+      autocomplete: "off",
+      maxlength: "12",
+      "aria-describedby": `${id}-problem ${id}-note`,
+      on: { input: () => this._changed(), keydown: (event) => event.key === "Escape" && this._revert() },
+    });
+    this.button = el("button", { class: "primary", data: { action: `save-${name}` }, text: "Save", hidden: true });
+    this.problem = el("p", { id: `${id}-problem`, class: "problem", data: { part: "problem" }, role: "alert" });
+    this.note = el("span", { id: `${id}-note`, class: "note" });
+    this.node = el(
+      "form",
+      { class: "field", data: { part: name }, novalidate: true, on: { submit: (event) => this._submit(event) } },
+      this.label,
+      el("div", { class: "line" }, this.input, unit ? el("span", { class: "unit", text: unit }) : null, this.button),
+      this.note,
+      this.problem,
+    );
+  }
+
+  get dirty() {
+    return this.input.value.trim() !== this.shown;
+  }
+
+  // `value` is in force (null: none); `note` says whose it is.
+  update(value, note, placeholder = "") {
+    const text = value === null ? "" : String(value);
+    if (!this.dirty && this.input.value !== text) this.input.value = text;
+    this.shown = text;
+    setAttribute(this.input, "placeholder", placeholder);
+    setText(this.note, note);
+    show(this.button, this.dirty);
+  }
+
+  _changed() {
+    show(this.button, this.dirty);
+    this._complain("");
+  }
+
+  _revert() {
+    this.input.value = this.shown;
+    this._changed();
+  }
+
+  _complain(words) {
+    setText(this.problem, words);
+    setAttribute(this.input, "aria-invalid", words === "" ? null : "true");
+  }
+
+  async _submit(event) {
+    event.preventDefault();
+    const text = this.input.value.trim();
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : NaN;
+    if (!(value >= this.least && value <= this.most)) {
+      this._complain(`Allowed is a whole number from ${number(this.least)} to ${number(this.most)}.`);
+      this.input.focus();
+      return;
+    }
+    if (this.busy || !this.dirty) return;
+    this.busy = true;
+    const before = this.shown;
+    this.shown = text; // so that the look after the save may put the proxy's value here
+    try {
+      await this.save(value);
+      this._complain("");
+    } catch (error) {
+      if (error.status === undefined) throw error;
+      this.shown = before;
+      this._complain(`Not saved: ${error.message}`);
+    } finally {
+      this.busy = false;
+      if (this.button.contains(document.activeElement)) this.input.focus();
+      show(this.button, this.dirty);
+    }
+  }
+}

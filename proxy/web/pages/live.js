@@ -1,0 +1,126 @@
+// The proxy's state as the page has it: asked for every 2 s, after events, and after everything that was done here.
+//
+// Rule 1: one look at a time; a reason that comes during one causes the next. After a slow one there is a rest.
+// Rule 2: a hidden tab asks nothing and hears nothing; when it is shown again it looks at once.
+// Rule 3: times are the proxy's: `now()` is its clock as far as its answers tell.
+
+import { Events } from "./events.js";
+
+const EVERY_MS = 2000; // also while events come: waits change without one
+const SETTLE_MS = 150; // a burst of events is one look
+const ROUGH_MS = 1500; // the Date header knows whole seconds: less apart is no news
+
+// `onData(data)` after each look, `onLost(error, seenAt)` after one that failed; `seenAt` is the last good one's time.
+export class Live {
+  constructor(api, { onData, onLost }) {
+    this.api = api;
+    this.onData = onData;
+    this.onLost = onLost;
+    this.events = new Events(api, () => this._soon());
+    this.skew = 0;
+    this.seenAt = null;
+    this.lost = false;
+    this.tookMs = 0;
+    this.running = null;
+    this.active = false; // between `start` and `stop`
+    this.again = false;
+    this.settling = null;
+    this.timer = null;
+    document.addEventListener("visibilitychange", () => (document.hidden ? this.stop() : this.start()));
+  }
+
+  now() {
+    return Date.now() - this.skew;
+  }
+
+  start() {
+    if (document.hidden) return;
+    this.active = true;
+    this.look();
+  }
+
+  // Until `start`: the tab is hidden, or a token is needed.
+  stop() {
+    this.active = false;
+    this.events.stop();
+    clearTimeout(this.timer);
+    clearTimeout(this.settling);
+    this.timer = this.settling = null;
+    this.again = false;
+  }
+
+  // Resolves when everything is shown that was so at the moment of the call.
+  look() {
+    if (this.running !== null) {
+      this.again = true;
+      return this.running;
+    }
+    clearTimeout(this.timer);
+    this.running = this._looks().finally(() => {
+      this.running = null;
+      if (this.active) this.timer = setTimeout(() => this.look(), EVERY_MS);
+    });
+    return this.running;
+  }
+
+  async _looks() {
+    do {
+      this.again = false;
+      await this._once();
+    } while (this.again && this.active);
+  }
+
+  _soon() {
+    this.settling ??= setTimeout(() => {
+      this.settling = null;
+      this.look();
+    }, Math.max(SETTLE_MS, 2 * this.tookMs));
+  }
+
+  async _once() {
+    const began = performance.now();
+    try {
+      const data = await this._ask();
+      this.tookMs = performance.now() - began;
+      this.seenAt = Date.now();
+      if (this.lost) this.events.hurry();
+      if (this.active) this.events.start();
+      this.lost = false;
+      this.onData(data);
+    } catch (error) {
+      if (error.status === undefined) throw error; // a fault of the page itself
+      this.lost = true;
+      this.onLost(error, this.seenAt);
+    }
+  }
+
+  async _ask() {
+    const status = await this._status(); // alone: one refusal says as much as three
+    const [process, workspaces, ...providers] = await Promise.all([
+      this.api.get("status"),
+      this.api.get("concurrency/workspaces"),
+      ...status.providers.map((entry) => this._provider(entry)),
+    ]);
+    return { providers, process, workspaces: workspaces.workspaces };
+  }
+
+  async _status() {
+    const answer = await this.api.raw("concurrency/status?all=1");
+    const said = Date.parse(answer.headers.get("Date"));
+    if (said && Math.abs(this.now() - said - 500) > ROUGH_MS) this.skew = Date.now() - said - 500;
+    return this.api.body(answer);
+  }
+
+  async _provider(entry) {
+    if (entry.inFlight + entry.queued === 0) return { entry, slots: [], waiters: [] };
+    const began = Date.now();
+    try {
+      const { slots, waiters, now } = await this.api.get(`concurrency/slots/${encodeURIComponent(entry.providerId)}`);
+      if (now !== undefined) this.skew = (began + Date.now()) / 2 - now;
+      return { entry, slots, waiters };
+    } catch (error) {
+      if (error.status !== 404) throw error;
+      return { entry, slots: [], waiters: [] }; // it has gone meanwhile
+    }
+  }
+}

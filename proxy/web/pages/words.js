@@ -1,0 +1,101 @@
+// What the page says: lengths of time, causes, names. The causes are the words of `slotgate status`.
+
+export const CAUSES = {
+  operator: "by hand",
+  exhausted: "no requests left in this window",
+  concurrency: "too many at once",
+  rate: "too fast",
+  overload: "overloaded",
+};
+export const KINDS = {
+  ...CAUSES,
+  quota: "quota used up",
+  restored: "one step up of itself",
+  none: "no limit named",
+};
+export const PHASES = {
+  connecting: "connecting",
+  waiting: "sent",
+  streaming: "streaming",
+  cooling: "rests",
+  free: "free",
+};
+const SETTERS = { file: "from the file", api: "set by hand", auto: "set by itself" };
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+const SHOWN = 8; // characters of a long id that tell it from others
+const WHOLE = 14; // characters of an id that is shown whole
+// What turns a line of text round or hides in it: shown as what it is, a character that does not belong there.
+const DECEIVING = /[\u0000-\u001f\u007f-\u009f\u200b\u200e\u200f\u202a-\u202e\u2028\u2029\u2060-\u2064\u2066-\u2069\ufeff]/g;
+
+// A length of time: "0.4 s", "12 s", "4 min 12 s", "54 min", "3 h 5 min", "2 d 4 h".
+export function span(ms) {
+  const left = Math.max(0, ms);
+  if (left < 950) return left === 0 ? "0 s" : `${Math.max(0.1, left / SECOND).toFixed(1)} s`;
+  const seconds = Math.round(left / SECOND) * SECOND;
+  if (seconds < MINUTE) return `${seconds / SECOND} s`;
+  if (seconds < 10 * MINUTE) return two(seconds, MINUTE, "min", SECOND, "s");
+  const minutes = Math.round(left / MINUTE) * MINUTE;
+  if (minutes < HOUR) return `${minutes / MINUTE} min`;
+  if (minutes < DAY) return two(minutes, HOUR, "h", MINUTE, "min");
+  return two(Math.round(left / HOUR) * HOUR, DAY, "d", HOUR, "h");
+}
+
+function two(ms, great, greatName, small, smallName) {
+  const rest = Math.floor((ms % great) / small);
+  const first = `${Math.floor(ms / great)} ${greatName}`;
+  return rest === 0 ? first : `${first} ${rest} ${smallName}`;
+}
+
+// The same at whole seconds and never "0.4 s": for what is estimated or counts down on the page.
+export const roughly = (ms) => span(Math.max(SECOND, Math.ceil(ms / SECOND) * SECOND));
+
+export const ago = (ms) => (ms < 2 * SECOND ? "just now" : `${span(ms)} ago`);
+
+export const clock = (at) => new Date(at).toLocaleTimeString();
+
+export function moment(at, now) {
+  const day = new Date(at);
+  if (day.toDateString() === new Date(now).toDateString()) return day.toLocaleTimeString();
+  return day.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+}
+
+export const number = (value) => value.toLocaleString();
+
+export const count = (value, one, many = `${one}s`) => `${number(value)} ${value === 1 ? one : many}`;
+
+export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
+// A name as it can be shown: what a client sent, with the characters that deceive made visible.
+export const visible = (name) => name.replace(DECEIVING, "\ufffd");
+
+// The conversation's id as short as it can be told from others; its whole is a tooltip's matter.
+export function brief(id) {
+  if (id === null) return "no conversation";
+  const characters = Array.from(visible(id));
+  return characters.length <= WHOLE ? characters.join("") : `${characters.slice(0, SHOWN).join("")}…`;
+}
+
+export const who = (each) => `${visible(each.workspaceId)} · ${brief(each.conversationId)}`;
+
+export const cause = (name) => CAUSES[name] ?? name;
+
+// Whose the limit in force is.
+export function setter(entry) {
+  if (entry.autoReduced) return `reduced from ${number(entry.autoReducedFrom)}`;
+  if (entry.limitAuto) return "auto: learned from refusals";
+  if (entry.limit === null) return entry.limitBy === "api" ? SETTERS.api : "";
+  return SETTERS[entry.limitBy] ?? "";
+}
+
+export function cooldownSetter(entry) {
+  return entry.cooldownAuto ? "auto: learned from polls" : (SETTERS[entry.cooldownBy] ?? "");
+}
+
+export function refusal(seen) {
+  const wait = seen.retryAfterMs === null ? "" : `, retry after ${span(seen.retryAfterMs)}`;
+  return `${seen.status} ${KINDS[seen.kind] ?? seen.kind}${wait}`;
+}
