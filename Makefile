@@ -17,10 +17,11 @@ FORMATTED := proxy tests $(wildcard .ci/*.py)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help serve test check lint fuzz bench bench-rivals lock system-packages axe clean
+.PHONY: help serve demo test check lint fuzz bench bench-rivals lock system-packages axe clean
 
 help:
 	@echo 'make serve   install and start the proxy (ARGS="--limit umans=4" passes options; PYTHON=/path picks one)'
+	@echo 'make demo    simulated agents at a simulated provider, through a real proxy; needs no key (ARGS="--help")'
 	@echo 'make test    install what the tests need and run them (ARGS="tests/core -k star" picks some)'
 	@echo 'make check   format and lint check, types, layers, tests with branch coverage'
 	@echo 'make fuzz    hostile bytes against the parsers and a live proxy for minutes (MINUTES=10)'
@@ -31,6 +32,9 @@ help:
 
 serve: $(VENV)/installed
 	@exec $(BIN)/slotgate serve $(ARGS)
+
+demo: $(VENV)/installed
+	@exec $(BIN)/slotgate demo $(ARGS)
 
 test: $(VENV)/developing system-packages axe
 	$(PYTEST) $(ARGS)

@@ -10,6 +10,7 @@ from proxy import __version__
 
 from .completion import completion
 from .control import cooldown, learn, limit, pause, restore, resume
+from .demo import demo
 from .happening import events
 from .past import audit, history
 from .places import reclaim, slots
@@ -26,7 +27,7 @@ def cli() -> None:
 
 
 for _command in (
-    *(serve, check, env, completion),
+    *(serve, demo, check, env, completion),
     *(status, slots, events, history, audit),
     *(limit, cooldown, pause, resume, restore, learn, reclaim, star, unstar, reload),
 ):

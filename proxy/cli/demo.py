@@ -1,0 +1,105 @@
+# `slotgate demo`: the proxy at work without an account, for who has just installed it.
+#
+# Rule 1: commands only: what happens is in proxy/demo; here it is written down, as lines or as JSON.
+
+import json
+import random
+import shutil
+import sys
+from typing import Any
+
+import click
+
+from proxy.cli.failure import Failure
+from proxy.cli.options import with_output
+from proxy.cli.output import Output, printable
+
+_SEEDS = 1_000_000
+_STANDING_EVERY_MS = 10_000  # where there is no terminal on which one line can be kept up to date
+
+
+@click.command()
+@click.option("--agents", type=click.IntRange(1, 200), default=8, show_default=True, help="How many work.")
+@click.option(
+    "--limit", type=click.IntRange(1, 100), default=2, show_default=True, help="How many the provider answers at once."
+)
+@click.option(
+    "--refusals",
+    type=click.FloatRange(0, 0.5),
+    default=0.03,
+    show_default=True,
+    help="Share of requests that the provider refuses though it has room.",
+)
+@click.option(
+    "--speed", type=click.FloatRange(0.1, 100), default=1, show_default=True, help="How many times faster than life."
+)
+@click.option("--seconds", type=click.FloatRange(0, min_open=True), help="End after so long.")
+@click.option("--seed", type=click.IntRange(0), help="The same seed lets the dice fall the same way.")
+@click.option("--open", "open_page", is_flag=True, help="Open the page in a browser.")
+@with_output
+def demo(output: Output, seed: int | None, **given: Any) -> None:
+    """Watch agents wait at a simulated provider.
+
+    Simulated agents share a simulated provider through a real proxy on free ports. It needs no key, no configuration
+    and no network, and leaves nothing behind. Ctrl-C ends it. The exit status is 1 where the provider ever had more
+    requests at once than its limit. With --json each thing that happens is one JSON document on a line of its own.
+    """
+    # Here, because no other command needs HTTP in both directions, which takes long to import.
+    from proxy.demo.stage import run
+    from proxy.demo.terms import Terms
+
+    terms = Terms(seed=random.randrange(_SEEDS) if seed is None else seed, **given)  # noqa: S311 - no secret
+    failure = run(terms, _show_json if output.as_json else Screen().show)
+    if failure:
+        raise Failure("demo_failed", failure)
+
+
+def _show_json(document: dict[str, Any]) -> None:
+    click.echo(json.dumps(document))
+
+
+class Screen:
+    """Lines for people. On a terminal the last one says how things stand, and is kept up to date."""
+
+    def __init__(self) -> None:
+        self._terminal = sys.stdout.isatty()
+        self._kept = False  # whether the last line is to be overwritten
+        self._begun_at = self._stood_at = 0
+        self._answers = 0
+
+    def show(self, document: dict[str, Any]) -> None:
+        """One document of the demo."""
+        from proxy.demo import words
+
+        match document:
+            case {"event": "ready", "at": at}:
+                self._begun_at = self._stood_at = at
+                for line in words.opening(document):
+                    self._say(line)
+            case {"event": "answered", "answers": answers}:
+                self._answers = answers
+            case {"event": "state"}:
+                self._stand(document["at"], words.standing(document, self._answers))
+            case {"event": "summary"}:
+                for line in ("", *words.closing(document)):
+                    self._say(line)
+            case _ if line := words.news(document):
+                self._say(f"{self._clock(document['at'])}  {line}")
+
+    def _stand(self, at: int, line: str) -> None:
+        line = f"{self._clock(at)}  {line}"
+        if self._terminal:
+            # One that is wrapped could not be overwritten.
+            self._say(line[: shutil.get_terminal_size().columns - 1], keep=True)
+        elif at - self._stood_at >= _STANDING_EVERY_MS:
+            self._stood_at = at
+            self._say(line)
+
+    def _say(self, line: str, *, keep: bool = False) -> None:
+        before = "\r\x1b[2K" if self._kept else ""
+        click.echo(before + printable(line), nl=not keep)
+        self._kept = keep
+
+    def _clock(self, at: int) -> str:
+        seconds = max(0, at - self._begun_at) // 1000
+        return f"{seconds // 60:3}:{seconds % 60:02}"
