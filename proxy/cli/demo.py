@@ -2,7 +2,6 @@
 #
 # Rule 1: commands only: what happens is in proxy/demo; here it is written down, as lines or as JSON.
 
-import json
 import random
 import shutil
 import sys
@@ -10,9 +9,12 @@ from typing import Any
 
 import click
 
+from proxy.cli import demo_words as words
+from proxy.cli.ending import ends_in_order
 from proxy.cli.failure import Failure
 from proxy.cli.options import with_output
-from proxy.cli.output import Output, printable
+from proxy.cli.output import Output
+from proxy.cli.text import printable
 
 _SEEDS = 1_000_000
 _STANDING_EVERY_MS = 10_000  # where there is no terminal on which one line can be kept up to date
@@ -49,13 +51,10 @@ def demo(output: Output, seed: int | None, **given: Any) -> None:
     from proxy.demo.terms import Terms
 
     terms = Terms(seed=random.randrange(_SEEDS) if seed is None else seed, **given)  # noqa: S311 - no secret
-    failure = run(terms, _show_json if output.as_json else Screen().show)
+    with ends_in_order():
+        failure = run(terms, output.answer_line if output.as_json else Screen().show)
     if failure:
         raise Failure("demo_failed", failure)
-
-
-def _show_json(document: dict[str, Any]) -> None:
-    click.echo(json.dumps(document))
 
 
 class Screen:
@@ -69,8 +68,6 @@ class Screen:
 
     def show(self, document: dict[str, Any]) -> None:
         """One document of the demo."""
-        from proxy.demo import words
-
         match document:
             case {"event": "ready", "at": at}:
                 self._begun_at = self._stood_at = at

@@ -3,15 +3,12 @@
 # Rule 1: pure. Names in a document come from clients; who prints them sees to the terminal.
 # Rule 2: numbers are said as they are: a provider over its limit and calls that failed stand there like the rest.
 
-from proxy.demo.journal import Document
+from collections.abc import Mapping
+from typing import Any
 
-_CAUSES = {
-    "operator": "by hand",
-    "concurrency": "too many at once",
-    "rate": "too fast",
-    "overload": "overloaded",
-    "exhausted": "no requests left",
-}
+from proxy.cli.states import CAUSES
+
+Document = Mapping[str, Any]
 
 
 def opening(document: Document) -> list[str]:
@@ -40,7 +37,7 @@ def news(document: Document) -> str:
         case {"event": "provider_refused", "limit": limit}:
             return f"the provider refuses a request: it has its {limit} already (429)"
         case {"event": "paused", "until": until, "cause": cause, "at": at}:
-            return f"paused for {lasting(until - at)}: {_CAUSES.get(cause, cause)}"
+            return f"paused for {lasting(until - at)}: {CAUSES.get(cause, cause)}"
         case {"event": "resumed"}:
             return "the pause is over: one request goes ahead, then the others"
         case {"event": "reduced", "limit": limit}:

@@ -10,8 +10,8 @@ import click.testing
 import pytest
 
 from proxy.cli import cli
+from proxy.cli import demo_words as words
 from proxy.cli.demo import Screen
-from proxy.demo import words
 
 SUMMARY = {
     "event": "summary",
