@@ -141,6 +141,10 @@ class Runtime:
         """Every known provider at this moment."""
         return [admission.snapshot() for admission in self.admissions.values()]
 
+    def standing(self, provider_id: str) -> standings.Standing:
+        """Who set what of a known provider."""
+        return self._standings[provider_id]
+
     def next_ticket_id(self) -> int:
         """The arrival sequence."""
         self._ticket_ids += 1

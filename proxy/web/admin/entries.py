@@ -5,7 +5,9 @@
 
 from collections import Counter
 
-from proxy.core.model import RateLimit, Slot, Snapshot, Ticket
+from proxy.core.forecast import Expected
+from proxy.core.model import Phase, RateLimit, Slot, Snapshot, Ticket
+from proxy.service import words
 from proxy.service.admission import Admission
 from proxy.service.clock import Clock
 from proxy.service.runtime import Runtime
@@ -13,19 +15,25 @@ from proxy.service.runtime import Runtime
 Entry = dict[str, object]
 
 
-def provider(admission: Admission, clock: Clock) -> Entry:
+def provider(admission: Admission, runtime: Runtime) -> Entry:
     """The status entry of one provider."""
-    snapshot = admission.snapshot()
+    clock, snapshot, standing = runtime.clock, admission.snapshot(), runtime.standing(admission.provider_id)
+    now = clock.now()
+    waits_for = admission.scheduler.waits_for(now)
     entry: Entry = {
         "providerId": snapshot.provider_id,
         "limit": snapshot.limit,
+        "limitBy": standing.limit_by,
         "inFlight": snapshot.in_flight,
         "held": snapshot.held,
         "cooling": snapshot.cooling,
         "queued": snapshot.queued,
-        "oldestWaitMs": None if snapshot.oldest_wait_s is None else _ms(snapshot.oldest_wait_s),
+        "oldestWaitMs": _maybe_ms(snapshot.oldest_wait_s),
+        "waitsFor": waits_for and {"code": waits_for.code.value, "words": words.waits_for(waits_for, now)},
+        "expectedWaitMs": _maybe_ms(admission.scheduler.newcomer_wait_s(now)),
         "paused": snapshot.paused_until_at is not None,
         "cooldownMs": _ms(snapshot.cooldown_s),
+        "cooldownBy": standing.cooldown_by,
         "autoReduced": snapshot.auto_reduced,
         "lastRateLimit": None if snapshot.last_rate_limit is None else _rate_limit(snapshot.last_rate_limit),
         "gate": _gate(snapshot, clock),
@@ -64,19 +72,13 @@ def slots(admission: Admission, runtime: Runtime) -> Entry:
     """Who holds slots of a provider and who waits, in the order of service."""
     admission.catch_up()
     clock, scheduler = runtime.clock, admission.scheduler
-    now = clock.now()
-    waiters = scheduler.waiting.ordered()
+    now, now_ms = clock.now(), clock.wall_ms()
     return {
-        "slots": [_slot(slot, clock) for slot in scheduler.slots()],
+        "now": now_ms,
+        "slots": [_slot(slot, clock, now) for slot in scheduler.slots()],
         "waiters": [
-            {
-                "id": str(ticket.id),
-                "position": position,
-                **_who(ticket),
-                "starred": ticket.workspace in runtime.stars,
-                "waitingMs": _ms(now - ticket.queued_at),
-            }
-            for position, ticket in enumerate(waiters, 1)
+            _waiter(position, expected, expected.ticket.workspace in runtime.stars, now, now_ms)
+            for position, expected in enumerate(scheduler.expected_waits(now), 1)
         ],
     }
 
@@ -110,15 +112,36 @@ def _who(ticket: Ticket) -> Entry:
     }
 
 
-def _slot(slot: Slot, clock: Clock) -> Entry:
+def _waiter(position: int, expected: Expected, starred: bool, now: float, now_ms: int) -> Entry:
+    ticket, rests_until_at = expected.ticket, expected.rests_until_at
+    waiting_s = now - ticket.queued_at
+    rests_s = None if rests_until_at is None else rests_until_at - now
     return {
+        "id": str(ticket.id),
+        "position": position,
+        **_who(ticket),
+        "starred": starred,
+        "waitingMs": _ms(waiting_s),
+        "why": words.place(ticket, starred=starred, rests_s=rests_s, waiting_s=waiting_s, now_ms=now_ms),
+        "expectedWaitMs": _maybe_ms(expected.wait_s),
+    }
+
+
+def _slot(slot: Slot, clock: Clock, now: float) -> Entry:
+    entry: Entry = {
         "id": str(slot.id),
         **_who(slot.ticket),
         "phase": slot.phase.value,
         "grantedAt": clock.to_wall_ms(slot.granted_at),
         "lastByteAt": clock.to_wall_ms(slot.last_byte_at),
+        "ageMs": _ms(now - slot.granted_at),
+        "silentMs": _ms(now - slot.last_byte_at),
         "bytes": slot.bytes,
     }
+    if slot.phase is Phase.COOLING:
+        # One that did not need to rest has no end of it; the provider is asked whether it can be given.
+        entry["cooledAt"] = clock.to_wall_ms(slot.cooled_at or now)
+    return entry
 
 
 def _rate_limit(seen: RateLimit) -> Entry:
@@ -134,3 +157,7 @@ def _gate(snapshot: Snapshot, clock: Clock) -> Entry | None:
 
 def _ms(seconds: float) -> int:
     return round(seconds * 1000)
+
+
+def _maybe_ms(seconds: float | None) -> int | None:
+    return None if seconds is None else _ms(seconds)

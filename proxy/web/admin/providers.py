@@ -7,7 +7,7 @@ from proxy.service.runtime import Runtime
 from proxy.web.admin import entries
 from proxy.web.admin.call import Answer, Call, CallError, Whole, stored
 from proxy.web.admin.reading import field, known, nothing, part, switch
-from proxy.web.admin.schemas import listing, record, ref
+from proxy.web.admin.schemas import TIME, listing, record, ref
 
 DURATION = Whole("durationMs", 1, 86_400_000)
 
@@ -15,7 +15,7 @@ DURATION = Whole("durationMs", 1, 86_400_000)
 async def list_status(runtime: Runtime, request: web.Request) -> web.Response:
     everyone = switch(request, "all")
     shown = [
-        entries.provider(admission, runtime.clock)
+        entries.provider(admission, runtime)
         for _, admission in sorted(runtime.admissions.items())
         if everyone or admission.scheduler.limit is not None
     ]
@@ -26,7 +26,7 @@ async def get_status(runtime: Runtime, request: web.Request) -> web.Response:
     everyone, admission = switch(request, "all"), known(runtime, request)
     if admission.scheduler.limit is None and not everyone:
         raise CallError(404, "no_limit", "this provider has no limit; with ?all=1 it is shown all the same")
-    return web.json_response(entries.provider(admission, runtime.clock))
+    return web.json_response(entries.provider(admission, runtime))
 
 
 async def get_slots(runtime: Runtime, request: web.Request) -> web.Response:
@@ -73,7 +73,7 @@ async def post_learn(runtime: Runtime, request: web.Request) -> web.Response:
 
 
 def _changed(runtime: Runtime, admission: Admission, persisted: bool) -> web.Response:
-    return stored(entries.provider(admission, runtime.clock), persisted)
+    return stored(entries.provider(admission, runtime), persisted)
 
 
 _STATUS = "/concurrency/status"
@@ -110,6 +110,7 @@ CALLS = (
                 says="Slots and waiters",
                 schema=record(
                     {
+                        "now": TIME,
                         "slots": {"type": "array", "items": ref("Slot")},
                         "waiters": {"type": "array", "items": ref("Waiter")},
                     }

@@ -3,6 +3,7 @@
 # Rule: closed: a key that is not listed here is not answered. The tests hold every answer against its shape.
 
 from proxy.core.model import Phase
+from proxy.core.obstacle import Code
 from proxy.web.admin.call import Schema
 
 TEXT: Schema = {"type": "string"}
@@ -35,6 +36,7 @@ def ref(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
+_BY: Schema = {"enum": ["file", "api", "auto"], "description": "who set the value in force"}
 _RATE_LIMIT: dict[str, Schema] = {"at": TIME, "status": COUNT, "kind": TEXT, "retryAfterMs": MAYBE_COUNT}
 _WHO: dict[str, Schema] = {
     "id": TEXT,
@@ -52,13 +54,20 @@ SCHEMAS: dict[str, Schema] = {
         {
             "providerId": TEXT,
             "limit": LIMIT,
+            "limitBy": _BY,
             "inFlight": {**COUNT, "description": "held and cooling"},
             "held": COUNT,
             "cooling": COUNT,
             "queued": COUNT,
             "oldestWaitMs": MAYBE_COUNT,
+            "waitsFor": {
+                **maybe(record({"code": {"enum": [code.value for code in Code]}, "words": TEXT})),
+                "description": "why the first in the queue is not let in; null: nobody waits",
+            },
+            "expectedWaitMs": {**MAYBE_COUNT, "description": "of somebody who comes now and goes last; null: unknown"},
             "paused": TRUTH,
             "cooldownMs": COUNT,
+            "cooldownBy": _BY,
             "autoReduced": TRUTH,
             "lastRateLimit": maybe(record(_RATE_LIMIT)),
             "gate": maybe(record({"observed": MAYBE_COUNT, "at": TIME, "error": MAYBE_TEXT})),
@@ -92,11 +101,21 @@ SCHEMAS: dict[str, Schema] = {
             "phase": {"enum": [phase.value for phase in Phase]},
             "grantedAt": TIME,
             "lastByteAt": TIME,
+            "ageMs": {**COUNT, "description": "since it was granted"},
+            "silentMs": {**COUNT, "description": "since the last byte"},
             "bytes": COUNT,
-        }
+        },
+        cooledAt={**TIME, "description": "when it is free; while it rests"},
     ),
     "Waiter": record(
-        {**_WHO, "position": {"type": "integer", "minimum": 1}, "starred": TRUTH, "waitingMs": COUNT},
+        {
+            **_WHO,
+            "position": {"type": "integer", "minimum": 1},
+            "starred": TRUTH,
+            "waitingMs": COUNT,
+            "why": {**TEXT, "description": "why it stands where it stands"},
+            "expectedWaitMs": {**MAYBE_COUNT, "description": "from now on, as far as can be told; null: unknown"},
+        },
     ),
     "Workspace": record(
         {"workspaceId": TEXT, "starred": TRUTH, "queued": COUNT, "inFlight": COUNT}, persisted=PERSISTED

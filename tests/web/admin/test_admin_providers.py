@@ -25,13 +25,17 @@ async def test_entry_of_a_provider_at_rest_has_just_these_keys(rig: Rig) -> None
     assert (await rig.get(STATUS)).json == {
         "providerId": ID,
         "limit": 1,
+        "limitBy": "file",
         "inFlight": 0,
         "held": 0,
         "cooling": 0,
         "queued": 0,
         "oldestWaitMs": None,
+        "waitsFor": None,
+        "expectedWaitMs": 0,
         "paused": False,
         "cooldownMs": 350,
+        "cooldownBy": "file",
         "autoReduced": False,
         "lastRateLimit": None,
         "gate": None,
@@ -100,9 +104,11 @@ async def test_slots_and_waiters_are_shown_in_the_order_of_service(rig: Rig) -> 
     await rig.wait("star")
     await rig.call("PUT", "/concurrency/workspaces/star", {"starred": True})
     found = (await rig.get(SLOTS)).json
+    assert near(found["now"])
     (held,) = found["slots"]
     assert near(held.pop("grantedAt"))
     assert near(held.pop("lastByteAt"))
+    assert 0 <= held.pop("silentMs") <= held.pop("ageMs") < 5_000
     assert held == {
         "id": "1",
         "conversationId": "c1",
@@ -114,6 +120,7 @@ async def test_slots_and_waiters_are_shown_in_the_order_of_service(rig: Rig) -> 
     }
     first, second = found["waiters"]
     assert 0 <= second.pop("waitingMs") < 5_000
+    assert second.pop("why").startswith("prompt began ")
     assert second == {
         "id": "2",
         "position": 2,
@@ -122,13 +129,56 @@ async def test_slots_and_waiters_are_shown_in_the_order_of_service(rig: Rig) -> 
         "starred": False,
         "promptStartedAt": 1_700_000_000_000,
         "path": "/v1/messages",
+        "expectedWaitMs": None,
     }
+    assert first["why"].startswith("starred, prompt began ")
     assert (first["id"], first["position"], first["starred"], first["conversationId"]) == ("3", 1, True, None)
 
 
 async def test_resting_slot_is_among_the_slots(rig: Rig) -> None:
     rig.provider().release(await rig.hold())
-    assert [slot["phase"] for slot in (await rig.get(SLOTS)).json["slots"]] == ["cooling"]
+    found = (await rig.get(SLOTS)).json
+    (slot,) = found["slots"]
+    assert slot["phase"] == "cooling"
+    assert 0 <= slot["cooledAt"] - found["now"] + 1 <= 351
+
+
+async def test_first_waiter_is_told_why_and_everybody_how_long(rig: Rig) -> None:
+    rig.provider().release(await rig.hold(), reached=False)  # so that it is known how long one is held: hardly at all
+    await rig.hold()
+    now_ms = int(time.time() * 1000)
+    await rig.wait(prompt_started_at=now_ms)
+    await rig.wait(prompt_started_at=now_ms + 1)
+    entry = (await rig.get(STATUS)).json
+    assert entry["waitsFor"] == {"code": "slot", "words": "the only slot is in use"}
+    first, second = (await rig.get(SLOTS)).json["waiters"]
+    assert first["why"].startswith("arrived ")
+    assert 350 <= first["expectedWaitMs"] < second["expectedWaitMs"] < entry["expectedWaitMs"] < 60_000
+    await rig.call("PUT", PAUSE, {"durationMs": 90_000})
+    entry = (await rig.get(STATUS)).json
+    assert entry["waitsFor"] == {"code": "pause", "words": "paused for another 90 s: by hand"}
+
+
+async def test_polled_slot_that_had_no_rest_has_none_to_come(rig: Rig) -> None:
+    rig.yaml = rig.yaml.replace("max_hold: null", 'usage: {url: "http://127.0.0.1:9/usage", field: count, timeout: 1s}')
+    await rig.runtime.reload()
+    slot = await rig.hold()
+    await rig.wait()
+    rig.provider().scheduler.release(slot, rig.runtime.clock.now(), reached=False)  # the poll is not begun
+    found = (await rig.get(SLOTS)).json
+    assert [(one["phase"], near(one["cooledAt"])) for one in found["slots"]] == [("cooling", True)]
+    assert (await rig.get(STATUS)).json["waitsFor"]["code"] == "gate_asked"
+
+
+async def test_who_set_the_limit_and_the_cooldown_is_told(rig: Rig) -> None:
+    await rig.call("PUT", f"/concurrency/limits/{ID}", {"limit": 2})
+    await rig.call("PUT", f"/concurrency/cooldown/{ID}", {"cooldownMs": 100})
+    entry = (await rig.get(STATUS)).json
+    assert (entry["limitBy"], entry["cooldownBy"]) == ("api", "api")
+    slot = await rig.hold(of="auto.example")
+    rig.provider("auto.example").rate_limited(slot, status=429, kind="concurrency", retry_after_ms=None)
+    entry = (await rig.get("/concurrency/status/auto.example")).json
+    assert (entry["limit"], entry["limitBy"]) == (1, "auto")
 
 
 async def test_waiter_is_sent_away_by_its_id(rig: Rig) -> None:
@@ -174,6 +224,7 @@ async def test_pause_by_hand_and_its_end_answer_the_entry(rig: Rig) -> None:
     assert near(entry["pausedUntil"], 120_000)
     again = (await rig.get(STATUS)).json
     assert abs(entry.pop("pausedUntil") - again.pop("pausedUntil")) <= 1  # two clocks, each rounded
+    assert 110_000 < again.pop("expectedWaitMs") <= entry.pop("expectedWaitMs") <= 120_000
     assert entry == again
     reply = await rig.call("DELETE", PAUSE)
     assert (reply.status, reply.json["paused"], "pausedUntil" in reply.json) == (200, False, False)

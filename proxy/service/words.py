@@ -1,0 +1,79 @@
+# What a queue does just now, in words for people: what its first waiter waits for, and why each has its place. The page
+# and the command line show what stands here, so that both say the same.
+#
+# Rule 1: a word that is meant for programs is never shown alone.
+# Rule 2: a length of time is at a glance: of the largest unit of which there are two.
+
+from proxy.core.model import Kind, Ticket
+from proxy.core.obstacle import Code, Obstacle
+from proxy.core.pause import OPERATOR
+
+CAUSES: dict[str, str] = {
+    OPERATOR: "by hand",
+    "exhausted": "no requests left in this window",
+    Kind.CONCURRENCY: "too many at once",
+    Kind.RATE: "too fast",
+    Kind.OVERLOAD: "overloaded",
+}
+_UNITS = (("d", 86_400), ("h", 3600), ("min", 60))
+_ARRIVED_MS = 1000  # a prompt that began so near to its request's arrival began with it
+
+
+def lasting(seconds: float) -> str:
+    """`56 s`, `29 min`, `3 h`, `2 d`."""
+    for unit, unit_s in _UNITS:
+        if seconds >= 2 * unit_s:
+            return f"{seconds / unit_s:.0f} {unit}"
+    return f"{max(seconds, 0.0):.0f} s"
+
+
+def waits_for(obstacle: Obstacle, now: float) -> str:
+    """Why the first in the queue is not let in; without a subject, so that it can stand after a name and a colon."""
+    left = _another((obstacle.until_at or now) - now)
+    match obstacle.code:
+        case Code.PAUSE:
+            return f"paused for {left}: {CAUSES.get(obstacle.cause, obstacle.cause)}"
+        case Code.REST:
+            return f"it rests after a refusal for {left}"
+        case Code.SLOT:
+            return _slots(obstacle.count, obstacle.limit)
+        case Code.COOLDOWN:
+            return f"a slot rests for {left}"
+        case Code.PROBE:
+            return "one goes ahead alone to see whether the provider takes requests again"
+        case Code.ALLOWANCE:
+            return "few requests are left in this window: an answer is awaited"
+        case Code.GATE:
+            counts = f"the provider counts {obstacle.count} of {obstacle.limit}"
+            return counts if obstacle.count >= obstacle.limit else f"{counts}, and may not know of the latest yet"
+        case Code.GATE_UNKNOWN:
+            return f"the provider does not tell its count: {obstacle.cause}"
+        case Code.GATE_ASKED if obstacle.until_at is None:
+            return "the provider is being asked"
+        case Code.GATE_ASKED:
+            return "the provider is asked again in a moment"
+
+
+def place(ticket: Ticket, *, starred: bool, rests_s: float | None, waiting_s: float, now_ms: int) -> str:
+    """Why a waiter stands where it stands: spec §6.2. `rests_s`: what is left of its rest, `waiting_s`: how long it has
+    waited."""
+    if rests_s is not None:
+        return f"rests after a refusal for {_another(rests_s)}"
+    age_s = (now_ms - ticket.prompt_started_at) / 1000
+    came_with_it = abs(age_s - waiting_s) * 1000 <= _ARRIVED_MS
+    words = f"arrived {_ago(waiting_s)}" if came_with_it else f"prompt began {_ago(age_s)}"
+    return f"starred, {words}" if starred else words
+
+
+def _slots(held: int, limit: int) -> str:
+    if held > limit:
+        return f"{held} slots are in use, and the limit is {limit} now"
+    return "the only slot is in use" if limit == 1 else f"all {limit} slots are in use"
+
+
+def _another(seconds: float) -> str:
+    return "another moment" if seconds < 1 else f"another {lasting(seconds)}"
+
+
+def _ago(seconds: float) -> str:
+    return "just now" if seconds < 1 else f"{lasting(seconds)} ago"
