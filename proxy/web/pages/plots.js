@@ -30,6 +30,19 @@ async function library(api) {
   }
 }
 
+// The plots' sheet: their colours are read from it, so that it must be in force before anything is drawn.
+async function dressed() {
+  let link = document.querySelector('link[href$="plots.css"]');
+  if (link === null) {
+    link = Object.assign(document.createElement("link"), { rel: "stylesheet", href: new URL("plots.css", import.meta.url) });
+    document.head.append(link);
+  }
+  if (link.sheet !== null) return;
+  await new Promise((settled) => {
+    for (const outcome of ["load", "error"]) link.addEventListener(outcome, settled, { once: true });
+  });
+}
+
 function button(action, words) {
   const made = document.createElement("button");
   made.type = "button";
@@ -92,6 +105,7 @@ export function mountPlots(element, providerId, api) {
     } catch (error) {
       complain(`Plots are not available: ${error.message}`);
     }
+    await dressed();
     if (stop.signal.aborted) return;
     figures = KINDS.map((kind) => {
       const figure = makeFigure(Chart, kind, ink, (row) => {
@@ -120,6 +134,7 @@ export function mountPlots(element, providerId, api) {
     root.setAttribute("aria-busy", "true");
     try {
       await beginning;
+      if (mine !== asked) return;
       const answer = await api.get(`concurrency/history/${place}?${query()}`);
       const told = await api.get(`concurrency/marks/${place}?since=${answer.since}&until=${answer.until}`);
       if (mine !== asked) return;

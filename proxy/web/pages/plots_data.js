@@ -6,7 +6,7 @@ const MINUTE = 60000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const TIMES = { // how far apart ticks may be, by range
-  hour: [5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 30 * MINUTE],
+  hour: [5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 20 * MINUTE, 30 * MINUTE],
   day: [2 * HOUR, 3 * HOUR, 4 * HOUR, 6 * HOUR, 12 * HOUR],
   week: [DAY, 2 * DAY],
 };

@@ -163,7 +163,9 @@ export function makeFigure(library, kind, ink, onCursor) {
   if (library) {
     canvas.addEventListener("pointermove", point);
     canvas.addEventListener("pointerdown", point);
-    canvas.addEventListener("pointerleave", () => onCursor(null));
+    canvas.addEventListener("pointerleave", (event) => {
+      if (event.pointerType !== "touch") onCursor(null); // a finger that was lifted shows what it touched
+    });
     canvas.addEventListener("focus", onFocus);
     canvas.addEventListener("blur", () => onCursor(null));
     canvas.addEventListener("keydown", onKey);

@@ -18,12 +18,6 @@ FIGURES = ("in-flight", "queue", "wait", "first-byte")
 _MOUNT = """async (provider) => {
   const place = Object.assign(document.createElement("main"), {id: "place"});
   document.body.replaceChildren(place);
-  if (!document.querySelector("link[href$='plots.css']")) {
-    const sheet = Object.assign(document.createElement("link"), {rel: "stylesheet", href: "page/plots.css"});
-    const loaded = new Promise((resolve) => sheet.addEventListener("load", resolve));
-    document.head.append(sheet);
-    await loaded;
-  }
   const {api} = await import(new URL("page/api.js", document.baseURI));
   const {mountPlots} = await import(new URL("page/plots.js", document.baseURI));
   window.plots = mountPlots(place, provider, api);
