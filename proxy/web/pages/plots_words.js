@@ -1,7 +1,8 @@
 // Numbers, lengths of time and moments as the plots say them, in the viewer's own language of figures.
 
 const COARSE = [["d", 86400, "h", 3600], ["h", 3600, "m", 60], ["m", 60, "s", 1]];
-const MOMENT = { hour: "numeric", minute: "2-digit" };
+const TWELVE = new Intl.DateTimeFormat(undefined, { hour: "numeric" }).resolvedOptions().hour12;
+const MOMENT = { hour: TWELVE ? "numeric" : "2-digit", minute: "2-digit" }; // 1:05 PM, but 01:05
 const figures = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
 const moments = new Map(); // a formatter takes 50 µs to make; a table asks a hundred times
 
