@@ -7,7 +7,7 @@
 import { el } from "./dom.js";
 import { confirm } from "./dialogs.js";
 import { toast } from "./toast.js";
-import { PHASES, brief, count, number, span, visible, who } from "./words.js";
+import { PHASES, count, number, span, visible, who } from "./words.js";
 
 const UNSTORED = " It holds in memory alone: it could not be stored.";
 
@@ -154,7 +154,7 @@ function whom(each, state) {
     "p",
     { class: "whom" },
     el("bdi", { class: "name", text: visible(each.workspaceId) }),
-    el("bdi", { class: "id", title: each.conversationId, text: brief(each.conversationId) }),
+    el("bdi", { class: "id", text: visible(each.conversationId ?? "no conversation") }),
     el("span", { class: "muted", text: state }),
   );
 }

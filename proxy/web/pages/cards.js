@@ -35,6 +35,7 @@ export class Card {
 
   update({ entry, slots, waiters }, now, lookedAt) {
     this.node.dataset.state = mood(entry);
+    this.node.classList.toggle("idle", entry.inFlight + entry.queued === 0);
     setText(this.state, this._state(entry, now - lookedAt));
     this.parts.pause.update(entry, now);
     this.parts.reduced.update(entry, now);
@@ -54,6 +55,9 @@ export class Card {
     return `${number(entry.queued)} waiting, the longest for ${span((entry.oldestWaitMs ?? 0) + since)}`;
   }
 }
+
+// Where a card belongs among others: those first that hold somebody up.
+export const urgency = ({ entry }) => (entry.queued > 0 ? 3 : 0) + (entry.autoReduced || entry.paused ? 1 : 0);
 
 // What the card's edge says at a glance; words say the same inside.
 function mood(entry) {

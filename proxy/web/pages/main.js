@@ -6,7 +6,7 @@
 
 import { Actions } from "./actions.js";
 import { api } from "./api.js";
-import { Card, isActive } from "./cards.js";
+import { Card, isActive, urgency } from "./cards.js";
 import { List, setAttribute, setIcon, setText, show } from "./dom.js";
 import { Live } from "./live.js";
 import { Stars } from "./stars.js";
@@ -27,6 +27,14 @@ const quiet = new List(find("#quiet .quiet-cards"), idOf, card);
 let data = null;
 let lookedAt = 0;
 let earlier = null;
+let order = null; // ids of providers
+
+// Cards stand by urgency and name as of the moment when somebody began to look: none jumps away from under a hand.
+function inOrder(providers) {
+  if (order === null) order = [...providers].sort((a, b) => urgency(b) - urgency(a)).map(idOf);
+  order.push(...providers.map(idOf).filter((id) => !order.includes(id)));
+  return [...providers].sort((a, b) => order.indexOf(a.entry.providerId) - order.indexOf(b.entry.providerId));
+}
 
 function idOf({ entry }) {
   return entry.providerId;
@@ -39,7 +47,7 @@ function card(id) {
 }
 
 function taken(found) {
-  data = found;
+  data = { ...found, providers: inOrder(found.providers) };
   lookedAt = live.now();
   say("Live", "live");
   show(find("#login"), false);
@@ -140,6 +148,7 @@ theme.addEventListener("click", () => {
 named();
 setInterval(() => data !== null && !document.hidden && !live.lost && draw(), TICK_MS);
 document.addEventListener("visibilitychange", () => {
-  if (document.hidden) document.title = "Slotgate"; // a number that nobody keeps up to date is no number
+  if (!document.hidden) order = null;
+  else document.title = "Slotgate"; // a number that nobody keeps up to date is no number
 });
 live.start();

@@ -62,10 +62,13 @@ export class Slots {
     const ids = new Set(slots.map((slot) => slot.id));
     for (const id of this.places.keys()) if (!ids.has(id)) this.places.delete(id);
     const taken = new Set(this.places.values());
+    const within = this.entry.limit ?? slots.length; // beyond it nobody stays while there is a hole
     let free = 0;
     for (const { id } of slots) {
-      if (this.places.has(id)) continue;
       while (taken.has(free)) free += 1;
+      const place = this.places.get(id);
+      if (place !== undefined && (place < within || free >= within)) continue;
+      taken.delete(place);
       taken.add(free);
       this.places.set(id, free);
     }
@@ -123,7 +126,7 @@ class Cell {
     this.node = el(
       "li",
       { class: "cell" },
-      el("div", { class: "cell-head" }, this.picture, this.phase, this.age, this.button),
+      el("div", { class: "cell-head" }, el("span", { class: "phase-mark" }, this.picture, this.phase), this.age, this.button),
       this.workspace,
       this.conversation,
       this.silence,

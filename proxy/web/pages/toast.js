@@ -36,7 +36,7 @@ function clear() {
   place.replaceChildren();
   if (!held) return;
   if (opener?.isConnected && !opener.closest("[hidden]")) opener.focus({ preventScroll: true });
-  if (document.activeElement === document.body) nearest(document.getElementById("main").firstElementChild)?.focus();
+  else nearest(opener?.isConnected ? opener : document.getElementById("summary"))?.focus({ preventScroll: true });
 }
 
 // Nobody is hurried who points at it or has the focus in it.
