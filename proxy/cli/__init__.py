@@ -8,14 +8,15 @@ import click
 
 from proxy import __version__
 
-from .completion import completion
 from .control import cooldown, learn, limit, pause, restore, resume
 from .demo import demo
 from .happening import events
+from .live import top
 from .past import audit, history
 from .places import reclaim, slots
 from .pointing import env
 from .serving import check, serve
+from .shells import completion
 from .steering import reload, star, unstar
 from .watching import status
 
@@ -28,7 +29,7 @@ def cli() -> None:
 
 for _command in (
     *(serve, demo, check, env, completion),
-    *(status, slots, events, history, audit),
+    *(status, top, slots, events, history, audit),
     *(limit, cooldown, pause, resume, restore, learn, reclaim, star, unstar, reload),
 ):
     cli.add_command(_command)

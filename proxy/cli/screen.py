@@ -22,7 +22,7 @@ class Screen:
         self._console = Console(highlight=False)
         self._live = Live(console=self._console, screen=True, auto_refresh=False)
         self._stack = ExitStack()
-        self._resized, self._poke = -1, -1
+        self._poked, self._poke = -1, -1
 
     @property
     def size(self) -> tuple[int, int]:
@@ -31,8 +31,9 @@ class Screen:
 
     def __enter__(self) -> "Screen":
         with ExitStack() as stack:
-            self._resized, self._poke = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-            stack.callback(os.close, self._resized)
+            self._poked, self._poke = os.pipe()
+            os.set_blocking(self._poke, False)
+            stack.callback(os.close, self._poked)
             stack.callback(os.close, self._poke)
             stack.callback(signal.signal, signal.SIGWINCH, signal.signal(signal.SIGWINCH, self._on_resize))
             stack.enter_context(self._live)
@@ -49,16 +50,23 @@ class Screen:
             line.no_wrap, line.overflow = True, "ellipsis"
         self._live.update(Group(*lines[: self._console.height]), refresh=True)
 
-    def wait(self, seconds: float, *files: int) -> list[int]:
-        """Which of `files` can be read, as soon as one can; none when the time is over or the size is a new one."""
-        ready, _, _ = select.select([self._resized, *files], [], [], max(seconds, 0.0))
-        if self._resized in ready:
-            os.read(self._resized, 4096)
-            ready.remove(self._resized)
+    def wait(self, seconds: float, *files: int) -> list[int] | None:
+        """Which of `files` can be read, as soon as one can; none of them when the size is a new one or somebody pokes;
+        None when the time is over."""
+        ready, _, _ = select.select([self._poked, *files], [], [], max(seconds, 0.0))
+        if not ready:
+            return None
+        if self._poked in ready:
+            os.read(self._poked, 4096)
+            ready.remove(self._poked)
         return ready
 
-    def _on_resize(self, _: int, __: FrameType | None) -> None:
+    def poke(self) -> None:
+        """Ends a `wait`; from any thread."""
         try:
             os.write(self._poke, b"w")
         except BlockingIOError:
             return  # full: it is known
+
+    def _on_resize(self, _: int, __: FrameType | None) -> None:
+        self.poke()

@@ -28,11 +28,11 @@ def expected(waiter: Entry) -> str:
 
 
 def held_for(slot: Entry, now_ms: int) -> str:
-    return roughly(slot.get("ageMs", now_ms - slot["grantedAt"]))
+    return roughly(now_ms - slot["grantedAt"])
 
 
 def silent_for(slot: Entry, now_ms: int) -> str:
-    return roughly(slot.get("silentMs", now_ms - slot["lastByteAt"]))
+    return roughly(now_ms - slot["lastByteAt"])
 
 
 def size(count: int) -> str:

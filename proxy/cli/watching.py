@@ -3,8 +3,10 @@
 # Rule 1: a terminal is drawn in place, and gets the last view to keep at the end; a pipe gets one view after the other.
 # Rule 2: once it has seen the proxy, it outlives its absence: that is told, and asked again.
 
+import sys
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 
 import click
@@ -12,6 +14,7 @@ import click
 from proxy.cli.admin import Admin
 from proxy.cli.ending import ends_in_order
 from proxy.cli.failure import Failure
+from proxy.cli.keys import hidden_keys
 from proxy.cli.options import of_running_proxy
 from proxy.cli.output import Output, as_lines
 from proxy.cli.overview import Overview
@@ -80,7 +83,7 @@ def _draw(output: Output, views: Iterator[tuple[Overview, Failure | None]], ever
 
     view, trouble = next(views)
     try:
-        with Screen() as screen:
+        with _no_echo(), Screen() as screen:
             due_at = time.monotonic()
             while True:
                 top = f"slotgate  {_at(view):%d %b %H:%M:%S}" + (f"  {trouble.message}" if trouble else "")
@@ -92,6 +95,10 @@ def _draw(output: Output, views: Iterator[tuple[Overview, Failure | None]], ever
                     view, trouble = next(views)
     finally:
         _show(output, view)
+
+
+def _no_echo() -> AbstractContextManager[None]:
+    return hidden_keys(sys.stdin.fileno()) if sys.stdin.isatty() else nullcontext()
 
 
 def _views(admin: Admin, view: Overview) -> Iterator[tuple[Overview, Failure | None]]:
