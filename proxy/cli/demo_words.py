@@ -6,7 +6,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from proxy.cli.states import CAUSES
+from proxy.service.words import CAUSES
 
 Document = Mapping[str, Any]
 

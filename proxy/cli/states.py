@@ -1,4 +1,4 @@
-# What a provider does just now and why, in words: the state column of `slotgate status`. The page has the same words.
+# What a provider does just now and why, in words: the state column of `slotgate status`. Why one waits, the API says.
 #
 # Rule 1: only what the other columns do not show; a word that the admin API uses for programs is never shown alone.
 # Rule 2: a number says of how many, a time says since when or for how long.
@@ -6,15 +6,10 @@
 from collections.abc import Iterator
 from typing import Any
 
+from proxy.service.words import CAUSES
+
 Entry = dict[str, Any]
 
-CAUSES = {
-    "operator": "by hand",
-    "exhausted": "no requests left in this window",
-    "concurrency": "too many at once",
-    "rate": "too fast",
-    "overload": "overloaded",
-}
 OVERLOAD_SHOWN_MS = 60_000  # nothing ends an overload, so it is news for as long as a pause for one may last
 _UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000))
 
@@ -45,10 +40,9 @@ def _states(entry: Entry, now_ms: int) -> Iterator[str]:
         wait_ms = quota["retryAfterMs"]
         wait = "" if wait_ms is None else f" (retry after {roughly(wait_ms)})"
         yield f"quota used up {roughly(now_ms - quota['at'])} ago{wait}"
-    overloaded = _overloaded(entry, now_ms)
-    if overloaded:
+    if overloaded := _overloaded(entry, now_ms):
         yield overloaded
-    if waits := _waits(entry, rests=bool(overloaded)):
+    if waits := _waits(entry):
         yield waits
     if (expected_ms := entry.get("expectedWaitMs")) and entry["queued"]:
         yield f"a newcomer would wait {roughly(expected_ms)}"
@@ -67,24 +61,7 @@ def _overloaded(entry: Entry, now_ms: int) -> str:
     return f"overloaded {roughly(ago_ms)} ago" if ago_ms < OVERLOAD_SHOWN_MS else ""
 
 
-def _waits(entry: Entry, *, rests: bool) -> str:
-    """Why the first one waits, where the rest does not say it yet; "" where nobody does. `rests`: somebody may, who was
-    refused for an overload and is to be sent again."""
-    if "waitsFor" in entry:
-        reason = entry["waitsFor"]
-        return "" if reason is None or entry["paused"] or reason["code"] == "slot" else str(reason["words"])
-    limit, gate = entry["limit"], entry.get("gate")
-    if not entry["queued"] or entry["paused"] or limit is None or entry["inFlight"] >= limit:
-        return ""
-    if "fewLeftUntil" in entry:
-        return "few requests left in this window: an answer is awaited"
-    if gate is not None and gate["error"] is not None:
-        return f"the provider does not tell its count: {gate['error']}"
-    if gate is not None and gate["observed"] >= limit:
-        return f"the provider counts {gate['observed']} of {limit}"
-    if rests:
-        return ""
-    if gate is not None:
-        return "the provider is asked first"
-    # The first poll of all has no result yet either, but a refusal is rarely before it.
-    return "one goes ahead alone" if entry.get("lastRateLimit") else ""
+def _waits(entry: Entry) -> str:
+    """Why the first one waits, where the other columns do not say it."""
+    reason = entry.get("waitsFor")
+    return "" if not reason or reason["code"] in ("pause", "slot") else str(reason["words"])

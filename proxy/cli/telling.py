@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from proxy.cli.sse import Event
-from proxy.cli.states import CAUSES, roughly
+from proxy.cli.states import roughly
+from proxy.service.words import CAUSES
 
 Data = Mapping[str, Any]
 

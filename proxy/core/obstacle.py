@@ -8,8 +8,10 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from proxy.core.queue import Queue
+if TYPE_CHECKING:
+    from proxy.core.queue import Queue  # the words about obstacles are also the command line's, which has no queue
 
 # A number that a poll gave is the reason for as long as it takes to ask again. A timer may be late, and an answer too.
 _INTERVALS_TRUE = 2
@@ -42,7 +44,7 @@ class Obstacle:
     cause: str = ""
 
 
-def obstacle(queue: Queue, now: float) -> Obstacle | None:
+def obstacle(queue: "Queue", now: float) -> Obstacle | None:
     """None: nobody waits."""
     waiting, pause = queue.waiting, queue.pause
     if not waiting:
@@ -54,7 +56,7 @@ def obstacle(queue: Queue, now: float) -> Obstacle | None:
     return _slots_in_use(queue) or _provider_first(queue, now)
 
 
-def _slots_in_use(queue: Queue) -> Obstacle | None:
+def _slots_in_use(queue: "Queue") -> Obstacle | None:
     slots, limit = queue.slots, queue.limit.value
     if limit is None:
         return None
@@ -67,7 +69,7 @@ def _slots_in_use(queue: Queue) -> Obstacle | None:
     return None
 
 
-def _provider_first(queue: Queue, now: float) -> Obstacle | None:
+def _provider_first(queue: "Queue", now: float) -> Obstacle | None:
     """There is a free slot, but the provider has to say something before it is given."""
     if queue.pause.blocks:
         return Obstacle(code=Code.PROBE, until_at=queue.pause.probe_until_at)
@@ -77,7 +79,7 @@ def _provider_first(queue: Queue, now: float) -> Obstacle | None:
     return _gate(queue, now) if queue.gated or queue.gate.polling else None
 
 
-def _gate(queue: Queue, now: float) -> Obstacle:
+def _gate(queue: "Queue", now: float) -> Obstacle:
     gate, limit = queue.gate, queue.limit.value or 0
     reading, asked_at = gate.reading, gate.began_at if gate.polling else now
     if reading is not None and asked_at - gate.ended_at <= _INTERVALS_TRUE * (queue.policy.gate_interval_s or 0.0):

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 import proxy.web
-from proxy.cli.states import CAUSES, roughly, states
-from proxy.core.model import Kind
-from proxy.core.pause import OPERATOR
+from proxy.cli.states import roughly, states
+from proxy.service.words import CAUSES
 
 NOW = 1_800_000_000_000
 CALM: dict[str, Any] = {
@@ -20,7 +19,6 @@ CALM: dict[str, Any] = {
     "lastRateLimit": None,
     "gate": None,
 }
-WAITING = {**CALM, "inFlight": 2, "queued": 6}
 PAUSED = {"paused": True, "pausedUntil": NOW + 56_000}
 
 
@@ -79,30 +77,27 @@ def test_what_is_going_on_is_told_with_its_reason(entry: dict[str, Any], words: 
     assert states(entry, NOW) == words
 
 
+def waiting(code: str, words: str) -> dict[str, Any]:
+    return {**CALM, "queued": 6, "waitsFor": {"code": code, "words": words}}
+
+
 @pytest.mark.parametrize(
     ("entry", "words"),
     [
-        ({**WAITING, **gate(3)}, ["the provider counts 3 of 3"]),
-        ({**WAITING, "fewLeftUntil": 1}, ["few requests left in this window: an answer is awaited"]),
-        ({**WAITING, **gate(4), "externalUse": 2}, ["the provider counts 4 of 3", "others use 2"]),
-        ({**WAITING, **gate(2)}, ["the provider is asked first"]),
-        ({**WAITING, **gate(3, "status 500")}, ["the provider does not tell its count: status 500"]),
-        ({**WAITING, **gate(None, "TimeoutError")}, ["the provider does not tell its count: TimeoutError"]),
-        ({**WAITING, **gate(3), **PAUSED, "pauseCause": "rate"}, ["paused for 56s (too fast)"]),
-        ({**WAITING, **REFUSED}, ["one goes ahead alone"]),
-        ({**WAITING, **OVERLOADED}, ["overloaded 12s ago"]),
-        ({**WAITING, **OVERLOADED, **gate(2)}, ["overloaded 12s ago"]),
-        (WAITING, []),
-        ({**WAITING, "queued": 0, **gate(2)}, []),  # nobody waits
-        ({**WAITING, "limit": None, **gate(3)}, []),
+        (waiting("gate", "the provider counts 3 of 3"), ["the provider counts 3 of 3"]),
+        ({**waiting("gate", "as the API says"), "externalUse": 2}, ["as the API says", "others use 2"]),
+        ({**waiting("rest", "it rests"), **OVERLOADED}, ["overloaded 12s ago", "it rests"]),
+        (waiting("slot", "all 3 slots are in use"), []),  # the other columns say so
+        (
+            {**waiting("pause", "paused for another 56 s"), **PAUSED, "pauseCause": "rate"},
+            ["paused for 56s (too fast)"],
+        ),
+        ({**CALM, "waitsFor": None}, []),
+        ({**waiting("slot", ""), "expectedWaitMs": 125_000}, ["a newcomer would wait 2m"]),
     ],
 )
-def test_one_who_waits_beside_a_free_slot_is_told_why(entry: dict[str, Any], words: list[str]) -> None:
+def test_who_waits_is_told_why_in_the_words_of_the_api(entry: dict[str, Any], words: list[str]) -> None:
     assert states(entry, NOW) == words
-
-
-def test_every_cause_of_a_pause_has_words() -> None:
-    assert set(CAUSES) == {OPERATOR, "exhausted", Kind.CONCURRENCY, Kind.RATE, Kind.OVERLOAD}
 
 
 def test_the_page_has_the_same_words() -> None:
