@@ -41,7 +41,7 @@ export class Queue {
     this.list.update(shown);
     show(this.rows, shown.length > 0);
     this.rows.classList.toggle("long", shown.length > FOLDED);
-    setText(this.count, waiters.length === 0 ? "" : `${number(waiters.length)} waiting, in the order of service`);
+    setText(this.count, waiters.length === 0 ? "" : order(waiters));
     show(this.why, waiters.length > 0 && Boolean(entry.waitsFor));
     if (entry.waitsFor) setText(this.reason, `${capital(entry.waitsFor.words)}.`);
     show(this.nobody, waiters.length === 0);
@@ -55,6 +55,10 @@ export class Queue {
     this.all = !this.all;
     this.update(this.entry, this.waiters, this.now, this.lookedAt);
   }
+}
+
+function order(waiters) {
+  return waiters.some((each) => each.expectedWaitMs !== null) ? "in the order of service" : "in the order of service; no estimate yet";
 }
 
 function nobody(entry) {
@@ -92,7 +96,13 @@ class Row {
 
   update(waiter) {
     const { since } = this.queue;
-    const name = who(waiter);
+    if (waiter !== this.waiter) this._tell(waiter);
+    setText(this.waited, `waits ${span(waiter.waitingMs + since)}`);
+    setText(this.expected, expected(waiter, since));
+  }
+
+  // What only a look can change.
+  _tell(waiter) {
     this.waiter = waiter;
     this.node.dataset.waiter = waiter.id;
     this.node.classList.toggle("starred", waiter.starred);
@@ -107,9 +117,7 @@ class Row {
     setText(this.conversation, brief(waiter.conversationId));
     setAttribute(this.conversation, "title", waiter.conversationId === null ? null : visible(waiter.conversationId));
     setText(this.why, waiter.why ?? (waiter.starred ? "starred" : ""));
-    setText(this.waited, `waits ${span(waiter.waitingMs + since)}`);
-    setText(this.expected, expected(waiter, since));
-    setAttribute(this.dropButton, "aria-label", `Drop ${name}`);
+    setAttribute(this.dropButton, "aria-label", `Drop ${who(waiter)}`);
   }
 
   _star() {
@@ -123,8 +131,7 @@ class Row {
 }
 
 function expected({ expectedWaitMs }, since) {
-  if (expectedWaitMs === undefined) return "";
-  if (expectedWaitMs === null) return "no estimate yet";
+  if (expectedWaitMs === undefined || expectedWaitMs === null) return "";
   const left = expectedWaitMs - since;
   return left < HAIR_MS ? "any moment now" : `about ${roughly(left)} more`;
 }

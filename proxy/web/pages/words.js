@@ -63,7 +63,9 @@ export function moment(at, now) {
   return day.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
 }
 
-export const number = (value) => value.toLocaleString();
+const GROUPED = new Intl.NumberFormat(); // made once: toLocaleString makes one each time
+
+export const number = (value) => (value < 1000 ? String(value) : GROUPED.format(value));
 
 export const count = (value, one, many = `${one}s`) => `${number(value)} ${value === 1 ? one : many}`;
 
