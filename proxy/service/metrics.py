@@ -10,7 +10,7 @@ import math
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -21,8 +21,12 @@ from proxy.errors import OWN_ANSWERS
 from proxy.service.record import RequestRecord
 
 NO_PROVIDER = "none"  # the label of requests that reached no upstream's name
-# Seconds: from a grant on the spot to the longest wait that clients bear.
-BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, math.inf)
+# Seconds: from a grant on the spot to the longest wait that clients bear. From half a second on, where people look, no
+# bound is twice the one before: the history's percentiles are no finer. Their number costs a request nothing.
+BUCKETS_S = (
+    *(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 1, 1.5, 2.5, 3.5, 5, 7.5),
+    *(10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 450, 600, math.inf),
+)
 _BOUNDS = tuple("+Inf" if math.isinf(bound) else str(float(bound)) for bound in BUCKETS_S)
 
 # Name, what it says, how it is read (None: no sample).
@@ -40,6 +44,27 @@ _GAUGES: tuple[tuple[str, str, Callable[[Snapshot], float | None]], ...] = (
     ("external_use", "What others use of the same account; absent: nobody has told lately", lambda s: s.external),
     ("cooldown_seconds", "How long a released slot rests", lambda s: s.cooldown_s),
 )
+
+
+class Tally(NamedTuple):
+    """Counters of one provider, that only grow: of counted requests, how long each waited for its grant and for its
+    first byte (how many in each of BUCKETS_S), how many were answered to their end; refusals and reductions."""
+
+    waits: tuple[int, ...] = (0,) * len(BUCKETS_S)
+    first_bytes: tuple[int, ...] = (0,) * len(BUCKETS_S)
+    completed: int = 0
+    rate_limited: int = 0
+    reduced: int = 0
+
+    def since(self, earlier: "Tally") -> "Tally":
+        """What has come about since `earlier`."""
+        return Tally(
+            waits=tuple(now - then for now, then in zip(self.waits, earlier.waits, strict=True)),
+            first_bytes=tuple(now - then for now, then in zip(self.first_bytes, earlier.first_bytes, strict=True)),
+            completed=self.completed - earlier.completed,
+            rate_limited=self.rate_limited - earlier.rate_limited,
+            reduced=self.reduced - earlier.reduced,
+        )
 
 
 class _Series:
@@ -67,6 +92,11 @@ class Histogram:
         series.counts[bisect_left(BUCKETS_S, seconds)] += 1
         series.sum_s += seconds
 
+    def counts(self, provider_id: str) -> tuple[int, ...]:
+        """How many there were in each bucket so far."""
+        series = self._series.get(provider_id)
+        return (0,) * len(BUCKETS_S) if series is None else tuple(series.counts)
+
     def family(self) -> HistogramMetricFamily:
         family = HistogramMetricFamily(self.name, self.says, labels=["provider"])
         for provider_id, series in self._series.items():
@@ -91,7 +121,8 @@ class Metrics(Collector):
         )
         self._hold = Histogram("slotgate_hold_seconds", "From the grant to the release")
         self._first_byte = Histogram("slotgate_time_to_first_byte_seconds", "Until the first byte of a counted answer")
-        self._requests: defaultdict[tuple[str, str], int] = defaultdict(int)  # adds in half of a Counter's time
+        # By provider, outcome, and whether it was counted. It adds in half of a Counter's time.
+        self._requests: defaultdict[tuple[str, str, bool], int] = defaultdict(int)
         self._rate_limited: Counter[tuple[str, str]] = Counter()
         self._auto_reductions: Counter[str] = Counter()
         self._reclaimed: Counter[str] = Counter()
@@ -111,7 +142,7 @@ class Metrics(Collector):
     def request_ended(self, record: RequestRecord) -> None:
         """Any request's end."""
         provider_id = record.provider_id or NO_PROVIDER
-        self._requests[provider_id, record.outcome] += 1
+        self._requests[provider_id, record.outcome, record.counted] += 1
         if record.code is not None:
             self._own_answers[record.code] += 1
         if record.counted and record.first_byte_ms is not None:
@@ -129,6 +160,16 @@ class Metrics(Collector):
         """The last reload's outcome."""
         self._reload_succeeded = succeeded
 
+    def tally(self, provider_id: str) -> Tally:
+        """What the counters say of one provider so far."""
+        return Tally(
+            waits=self._wait.counts(provider_id),
+            first_bytes=self._first_byte.counts(provider_id),
+            completed=self._requests.get((provider_id, "completed", True), 0),
+            rate_limited=sum(count for (name, _), count in self._rate_limited.items() if name == provider_id),
+            reduced=self._auto_reductions[provider_id],
+        )
+
     def text(self) -> bytes:
         """Everything, in the text exposition format."""
         return generate_latest(self._registry)
@@ -141,7 +182,10 @@ class Metrics(Collector):
         for histogram in (self._wait, self._hold, self._first_byte):
             yield histogram.family()
         zero = dict.fromkeys((snapshot.provider_id for snapshot in snapshots), 0)
-        yield _counter("requests", "Requests that have ended", ["provider", "outcome"], self._requests)
+        ended: Counter[tuple[str, str]] = Counter()
+        for (provider_id, outcome, _), count in self._requests.items():
+            ended[provider_id, outcome] += count
+        yield _counter("requests", "Requests that have ended", ["provider", "outcome"], ended)
         yield _counter("rate_limited", "Refusals by the provider", ["provider", "kind"], self._rate_limited)
         yield _counter("auto_reductions", "Limits lowered by one", ["provider"], {**zero, **self._auto_reductions})
         yield _counter("reclaimed", "Slots taken back", ["provider"], {**zero, **self._reclaimed})

@@ -7,7 +7,8 @@
 import asyncio
 import random
 import ssl
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 
 from proxy.config import Provider, Settings, diff, effective
 from proxy.core.model import CooldownSet, Effect, LimitSet, Policy, Reduced, Resumed, Snapshot
@@ -16,11 +17,14 @@ from proxy.core.turns import Turns
 from proxy.errors import ConfigErrors
 from proxy.service import standing as standings
 from proxy.service.admission import Admission
+from proxy.service.audit import Actor, Audit, What, in_force
 from proxy.service.clock import Clock
 from proxy.service.gate import UsageClient
+from proxy.service.history import History
+from proxy.service.pending import Pending
 from proxy.service.tasks import Tasks
 from proxy.service.telemetry import Telemetry
-from proxy.store import ProviderRecord, Saved, SavedEvent, Store
+from proxy.store import Minute, ProviderRecord, Saved, SavedChange, SavedEvent, Store
 from proxy.wire import tls
 
 STORE_CLOSE_S = 5.0  # a disk that hangs must not keep the process for ever
@@ -63,7 +67,15 @@ class Runtime:
         self._configured = dict(settings.providers)
         self._standings: dict[str, standings.Standing] = {}
         self._saving: dict[str, asyncio.Task[bool]] = {}
-        self._unsaved_events: list[SavedEvent] = []
+        self._events = Pending("save events", self._save_events, self.tasks)
+        self.audit = Audit(clock, store, Pending("save audit", self._save_changes, self.tasks))
+        self.history = History(
+            clock=clock,
+            store=store,
+            admissions=self.admissions,
+            tally=self.telemetry.tally,
+            keep=Pending("save minutes", self._save_minutes, self.tasks),
+        )
         self._reloading = asyncio.Lock()
         self._ticket_ids = 0
 
@@ -78,14 +90,16 @@ class Runtime:
         self.stars.update(saved.stars)
         for provider_id in {*self.settings.providers, *self._records}:
             self.admission(provider_id)
+        self.history.begin(saved.recorded)
 
     async def close(self) -> None:
         """Stop timers and tasks, and store what is not stored yet."""
+        self.history.end()
         for admission in self.admissions.values():
             admission.close()
-        if self._saving:
-            await asyncio.wait(list(self._saving.values()))
-        await self._save_events()
+        with suppress(TimeoutError):  # said below, where the store does not end either
+            async with asyncio.timeout(STORE_CLOSE_S):
+                await self._store_all()
         await self.tasks.close()
         await self._usage.close()
         try:
@@ -93,6 +107,13 @@ class Runtime:
                 await self.store.close()
         except TimeoutError:
             self.telemetry.log.error("state.not_closed", error=f"writes did not end within {STORE_CLOSE_S:g} s")
+
+    async def _store_all(self) -> None:
+        if self._saving:
+            await asyncio.wait(list(self._saving.values()))
+        await self._events.done()
+        await self.audit.stored()
+        await self.history.stored()
 
     # --- providers ---
 
@@ -134,6 +155,7 @@ class Runtime:
         admission.apply(scheduler.tick(now, now_ms))
         now_said = (standing.file_limit, standing.file_cooldown_s)
         if record is not None and (record.file_limit, record.file_cooldown_s) != now_said:
+            self.audit.file_read(provider_id, record, begin)
             self._save_soon(provider_id)  # so that the file's new word is not forgotten when it is changed back
         return admission
 
@@ -152,53 +174,65 @@ class Runtime:
 
     # --- operators ---
 
-    async def set_limit(self, provider_id: str, limit: int | None) -> bool:
-        """None is unlimited. Like the others: whether it was stored; in memory it holds in any case."""
+    async def set_limit(self, provider_id: str, limit: int | None, by: Actor = Actor.API) -> bool:
+        """None is unlimited. Like the others: `by` whom, for the audit; whether it was stored, in memory it holds in
+        any case."""
         admission = self.admission(provider_id)
-        admission.apply(admission.scheduler.set_limit(limit, "api", self.clock.now()))
+        with self._noting(by, What.LIMIT, admission):
+            admission.apply(admission.scheduler.set_limit(limit, "api", self.clock.now()))
         return await self._saved(provider_id)
 
-    async def restore(self, provider_id: str) -> bool:
+    async def restore(self, provider_id: str, by: Actor = Actor.API) -> bool:
         """Back to the limit before the auto-reduce."""
         admission = self.admission(provider_id)
-        admission.apply(admission.scheduler.restore(self.clock.now()))
+        with self._noting(by, What.RESTORE, admission):
+            admission.apply(admission.scheduler.restore(self.clock.now()))
         return await self._saved(provider_id)
 
-    async def learn(self, provider_id: str) -> bool | None:
+    async def learn(self, provider_id: str, by: Actor = Actor.API) -> bool | None:
         """Forget what was learned or set by hand where the file says auto, and begin again; None if it nowhere does."""
         admission, provider = self.admission(provider_id), self._configured.get(provider_id, standings.DEFAULTS)
-        if provider.learn_limit:
-            admission.apply(admission.scheduler.set_limit(None, "file", self.clock.now(), learns=True))
-        if provider.learn_cooldown:
-            admission.apply(admission.scheduler.set_cooldown(provider.cooldown_s, "file", learns=True))
+        with self._noting(by, What.LEARN, admission):
+            if provider.learn_limit:
+                admission.apply(admission.scheduler.set_limit(None, "file", self.clock.now(), learns=True))
+            if provider.learn_cooldown:
+                admission.apply(admission.scheduler.set_cooldown(provider.cooldown_s, "file", learns=True))
         if not (provider.learn_limit or provider.learn_cooldown):
             return None
         return await self._saved(provider_id)
 
-    async def set_cooldown(self, provider_id: str, cooldown_s: float) -> bool:
+    async def set_cooldown(self, provider_id: str, cooldown_s: float, by: Actor = Actor.API) -> bool:
         admission = self.admission(provider_id)
-        admission.apply(admission.scheduler.set_cooldown(cooldown_s, "api"))
+        with self._noting(by, What.COOLDOWN, admission):
+            admission.apply(admission.scheduler.set_cooldown(cooldown_s, "api"))
         return await self._saved(provider_id)
 
-    async def pause(self, provider_id: str, duration_s: float) -> bool:
+    async def pause(self, provider_id: str, duration_s: float, by: Actor = Actor.API) -> bool:
         admission, now = self.admission(provider_id), self.clock.now()
-        admission.apply(admission.scheduler.pause(now + duration_s, now))
+        with self._noting(by, What.PAUSE, admission):
+            admission.apply(admission.scheduler.pause(now + duration_s, now))
         return await self._saved(provider_id)
 
-    async def resume(self, provider_id: str) -> bool:
+    async def resume(self, provider_id: str, by: Actor = Actor.API) -> bool:
         admission = self.admission(provider_id)
-        admission.apply(admission.scheduler.resume(self.clock.now()))
+        with self._noting(by, What.RESUME, admission):
+            admission.apply(admission.scheduler.resume(self.clock.now()))
         return await self._saved(provider_id)
 
-    async def star(self, workspace: str, starred: bool) -> bool:
+    async def star(self, workspace: str, starred: bool, by: Actor = Actor.API) -> bool:
         """Set or take a star; waiters move at once."""
+        before = workspace in self.stars
         (self.stars.add if starred else self.stars.discard)(workspace)
         for admission in self.admissions.values():
             admission.scheduler.star_changed(workspace)
         self.telemetry.starred(workspace, starred)
-        return await self.store.save_star(workspace, starred)
+        if starred != before:
+            self.audit.note(by, What.STAR, before, starred, workspace=workspace)
+        stored = await self.store.save_star(workspace, starred)
+        await self.audit.stored()
+        return stored
 
-    def remove(self, provider_id: str, ticket_id: int) -> bool:
+    def remove(self, provider_id: str, ticket_id: int, by: Actor = Actor.API) -> bool:
         """Reclaim the slot or drop the waiter of this id; False if there is none."""
         admission = self.admissions.get(provider_id)
         if admission is None:
@@ -207,8 +241,10 @@ class Runtime:
         ticket, slot = scheduler.waiting.get(ticket_id), scheduler.slot(ticket_id)
         if ticket is not None:
             admission.apply(scheduler.drop(ticket, now))
+            self.audit.removed(by, What.DROP, provider_id, ticket, now - ticket.queued_at)
         elif slot is not None:
             admission.apply(scheduler.reclaim(slot, now))
+            self.audit.removed(by, What.RECLAIM, provider_id, slot.ticket, now - slot.granted_at)
         return ticket is not None or slot is not None
 
     def effective(self) -> dict[str, object]:
@@ -228,6 +264,7 @@ class Runtime:
             changed, _ = diff(self.settings, settings)
             _, needs_restart = diff(self._started_with, settings)
             self._swap(settings, contexts)
+            self.audit.reloaded(changed)
             self.telemetry.reloaded(changed, needs_restart, None)
             return changed, needs_restart
 
@@ -262,12 +299,24 @@ class Runtime:
         if limit != standing.file_limit:
             standing.file_limit = limit
             learns, now = provider.learn_limit, self.clock.now()
-            admission.apply(admission.scheduler.set_limit(provider.limit, "file", now, learns=learns))
+            with self._noting(Actor.FILE, What.LIMIT, admission):
+                admission.apply(admission.scheduler.set_limit(provider.limit, "file", now, learns=learns))
         cooldown_s = standings.file_cooldown_s(provider)
         if cooldown_s != standing.file_cooldown_s:
             standing.file_cooldown_s = cooldown_s
             learns = provider.learn_cooldown
-            admission.apply(admission.scheduler.set_cooldown(provider.cooldown_s, "file", learns=learns))
+            with self._noting(Actor.FILE, What.COOLDOWN, admission):
+                admission.apply(admission.scheduler.set_cooldown(provider.cooldown_s, "file", learns=learns))
+
+    @contextmanager
+    def _noting(self, by: Actor, what: What, admission: Admission) -> Iterator[None]:
+        """For the audit: what is done within is `what`, if it changes anything."""
+        scheduler, standing = admission.scheduler, self._standings[admission.provider_id]
+        before = in_force(what, scheduler, standing, self.clock.to_wall_ms)
+        yield
+        after = in_force(what, scheduler, standing, self.clock.to_wall_ms)
+        if after != before:
+            self.audit.note(by, what, before.value, after.value, provider_id=admission.provider_id)
 
     def _keep(self, provider_id: str, effect: Effect) -> None:
         standing = self._standings[provider_id]
@@ -298,7 +347,9 @@ class Runtime:
 
     async def _saved(self, provider_id: str) -> bool:
         self._save_soon(provider_id)
-        return await asyncio.shield(self._saving[provider_id])
+        stored = await asyncio.shield(self._saving[provider_id])
+        await self.audit.stored()
+        return stored
 
     def _check(self, stored: bool) -> bool:
         if not stored:
@@ -307,14 +358,16 @@ class Runtime:
 
     def keep_events(self, events: Sequence[SavedEvent]) -> None:
         """Add to the event history, soon."""
-        if not self._unsaved_events:
-            self.tasks.start("save events", self._save_events())
-        self._unsaved_events += events
+        self._events.add(events)
 
-    async def _save_events(self) -> None:
-        events, self._unsaved_events = self._unsaved_events, []
-        if events:
-            self._check(await self.store.append_events(events))
+    async def _save_events(self, events: Sequence[SavedEvent]) -> None:
+        self._check(await self.store.append_events(events))
+
+    async def _save_changes(self, changes: Sequence[SavedChange]) -> None:
+        self._check(await self.store.append_changes(changes))
+
+    async def _save_minutes(self, minutes: Sequence[Minute]) -> None:
+        self._check(await self.store.append_minutes(minutes))
 
     def _start_poll(self, admission: Admission, credentials: Mapping[str, str]) -> None:
         self.tasks.start("usage poll", self._poll(admission, credentials))

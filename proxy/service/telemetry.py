@@ -13,7 +13,7 @@ from proxy.service.clock import Clock
 from proxy.service.events import EventKind, EventStream
 from proxy.service.log import Log
 from proxy.service.log_rendering import iso
-from proxy.service.metrics import Metrics
+from proxy.service.metrics import Metrics, Tally
 from proxy.service.record import RequestRecord
 from proxy.service.vocabulary import EFFECTS, NOT_RELOADED, RELOADED, STARRED, Fields, Words, in_json
 from proxy.store.records import SavedEvent
@@ -89,6 +89,10 @@ class Telemetry:
     def unreadable(self, fact: str) -> None:
         """A request stated `fact` (workspace, conversation, prompt_started_at) in a way that could not be read."""
         self._metrics.unreadable(fact)
+
+    def tally(self, provider_id: str) -> Tally:
+        """What was counted of one provider so far."""
+        return self._metrics.tally(provider_id)
 
     def metrics(self) -> bytes:
         """The Prometheus text exposition, as of now."""

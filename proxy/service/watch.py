@@ -1,4 +1,4 @@
-# What is looked at again and again: held slots, the configuration file, and freed memory.
+# What is looked at again and again: held slots, the configuration file, freed memory, and what goes on.
 
 import asyncio
 import os
@@ -73,3 +73,10 @@ async def watch_heap(_: Runtime) -> None:
     while True:
         await asyncio.sleep(HEAP_S)
         heap.look()
+
+
+async def watch_history(runtime: Runtime) -> None:
+    """Note what goes on, for ever."""
+    while True:
+        await asyncio.sleep(runtime.history.until_look_s)
+        runtime.history.look()

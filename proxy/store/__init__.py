@@ -94,8 +94,8 @@ class Store(Protocol):
         """One provider's that begin from `since_ms` on and before `until_ms`, in the order of time, and those of one
         minute in the order in which they were appended. StoreError: it cannot be read."""
 
-    async def append_change(self, change: SavedChange) -> bool:
-        """Adds to the changes by hand, which are kept for AUDIT_MS. One that fails is tried again with the next
+    async def append_changes(self, changes: Sequence[SavedChange]) -> bool:
+        """Adds to the changes by hand, which are kept for AUDIT_MS. A batch that fails is tried again with the next
         writes, within reason."""
 
     async def changes(self, *, since_ms: int, most: int, provider_id: str | None = None) -> list[SavedChange]:

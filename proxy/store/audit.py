@@ -5,27 +5,28 @@
 
 import json
 import sqlite3
+from collections.abc import Sequence
 from typing import Any
 
 from proxy.store.records import AUDIT_MS, SavedChange
-from proxy.store.sql import Change, Statement, sound
+from proxy.store.sql import Change, SqlValue, Statement, sound
 
 AUDIT_KEPT = 100_000  # about 20 MB
-AUDIT_OWED = 1000
+AUDIT_OWED = 1000  # batches; one is a person's call
 
 _KINDS = (int, str, str, str | None, str | None, str, str)
 _COLUMNS = "at, by, what, provider_id, workspace, before, after"
+_INSERT = f"INSERT INTO audit ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
 
 
-def audit_change(change: SavedChange, number: int, *, prune: bool) -> Change:
-    """Appends the `number`-th of this process; with `prune` also drops what is too old, measured from it, or too
-    much."""
-    before, after = json.dumps(change.before), json.dumps(change.after)
-    row = (change.at, change.by, change.what, change.provider_id, change.workspace, before, after)
-    statements = [Statement(f"INSERT INTO audit ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", [row])]  # noqa: S608
+def audit_change(changes: Sequence[SavedChange], number: int, *, prune: bool) -> Change:
+    """Appends them, the `number`-th batch of this process; with `prune` also drops what is too old, measured from the
+    newest, or too much."""
+    statements = [Statement(_INSERT, [_row(change) for change in changes])]
     if prune:
+        newest = max(change.at for change in changes)
         statements += [
-            Statement("DELETE FROM audit WHERE at < ?", [(change.at - AUDIT_MS,)]),
+            Statement("DELETE FROM audit WHERE at < ?", [(newest - AUDIT_MS,)]),
             Statement("DELETE FROM audit WHERE id <= (SELECT max(id) FROM audit) - ?", [(AUDIT_KEPT,)]),
         ]
     return Change(key=("audit", str(number % AUDIT_OWED)), statements=tuple(statements))
@@ -39,6 +40,11 @@ def read_audit(connection: sqlite3.Connection, since_ms: int, most: int, provide
         "ORDER BY id DESC LIMIT ?3"
     )
     return [_change(row) for row in connection.execute(sql, (since_ms, provider_id, most))]
+
+
+def _row(change: SavedChange) -> tuple[SqlValue, ...]:
+    before, after = json.dumps(change.before), json.dumps(change.after)
+    return (change.at, change.by, change.what, change.provider_id, change.workspace, before, after)
 
 
 def _change(row: tuple[Any, ...]) -> SavedChange:

@@ -67,8 +67,8 @@ class MemoryStore:
         ]
         return sorted(found, key=lambda minute: minute.at)
 
-    async def append_change(self, change: SavedChange) -> bool:
-        self._changes.append(change)
+    async def append_changes(self, changes: Sequence[SavedChange]) -> bool:
+        self._changes.extend(changes)
         return True
 
     async def changes(self, *, since_ms: int, most: int, provider_id: str | None = None) -> list[SavedChange]:

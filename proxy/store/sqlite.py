@@ -44,7 +44,7 @@ class SqliteStore:
         self._connection: sqlite3.Connection | None = None
         self._owed: dict[tuple[str, str], Change] = {}
         self._batches = 0
-        self._changes = 0
+        self._audits = 0
         self._minutes_unpruned = PRUNE_MINUTES
         self._closed = False
 
@@ -87,10 +87,12 @@ class SqliteStore:
     async def minutes(self, provider_id: str, *, since_ms: int, until_ms: int) -> list[Minute]:
         return await self._read(lambda file: read_minutes(file, provider_id, since_ms, until_ms))
 
-    async def append_change(self, change: SavedChange) -> bool:
-        number = self._changes
-        self._changes += 1
-        return await self._save(audit_change(change, number, prune=number % PRUNE_EVERY == 0))
+    async def append_changes(self, changes: Sequence[SavedChange]) -> bool:
+        if not changes:
+            return True
+        number = self._audits
+        self._audits += 1
+        return await self._save(audit_change(changes, number, prune=number % PRUNE_EVERY == 0))
 
     async def changes(self, *, since_ms: int, most: int, provider_id: str | None = None) -> list[SavedChange]:
         return await self._read(lambda file: read_audit(file, since_ms, most, provider_id))

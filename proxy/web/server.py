@@ -24,7 +24,7 @@ from proxy.service.library_log import LibraryLog
 from proxy.service.log import Log
 from proxy.service.runtime import Runtime
 from proxy.service.telemetry import Telemetry
-from proxy.service.watch import watch_config, watch_heap, watch_slots
+from proxy.service.watch import watch_config, watch_heap, watch_history, watch_slots
 from proxy.store import open_store
 from proxy.web.admin import admin_app
 from proxy.web.clients import ClientListener
@@ -109,7 +109,7 @@ class Process:
         """Serve until a signal; OK once everything has ended."""
         await self._open()
         self._catch_signals()
-        for watch in (watch_slots, watch_config, watch_heap):
+        for watch in (watch_slots, watch_config, watch_heap, watch_history):
             self._runtime.tasks.start(watch.__name__, watch(self._runtime))
         self._runtime.tasks.start("signs of life", self._live())
         self._runtime.ready = True

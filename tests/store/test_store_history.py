@@ -102,7 +102,7 @@ async def test_what_is_owed_does_not_grow_without_bounds(path, stores, minute, c
         blocker.execute("BEGIN IMMEDIATE")
         for number in range(70):
             assert not await store.append_minutes([minute(NOW + number * MINUTE_MS)])
-            assert not await store.append_change(change(NOW + number))
+            assert not await store.append_changes([change(NOW + number)])
         blocker.execute("ROLLBACK")
     assert await store.save_star("w", True)
     found = await store.minutes("api.example.com", **EVER)
@@ -142,7 +142,7 @@ async def test_closed_store_neither_takes_nor_gives_a_history(path, stores, minu
     await store.open()
     await store.close()
     assert not await store.append_minutes([minute(NOW)])
-    assert not await store.append_change(change())
+    assert not await store.append_changes([change()])
     with pytest.raises(StoreError, match="closed"):
         await store.minutes("p", **EVER)
     with pytest.raises(StoreError, match="closed"):
@@ -176,7 +176,7 @@ async def test_changes_come_back_the_last_one_first(store, change):
         change(NOW + 2, what="pause", before={"until": NOW}, after={"until": NOW + 9}),
     ]
     for each in made:
-        assert await store.append_change(each)
+        assert await store.append_changes([each])
     assert await store.changes(since_ms=0, most=99) == made[::-1]
     assert await store.changes(since_ms=0, most=2) == [made[2], made[1]]
     assert await store.changes(since_ms=NOW + 2, most=99) == [made[2]]
@@ -189,10 +189,10 @@ async def test_changes_survive_a_restart_for_a_year_and_not_too_many(path, store
     store = stores(path)
     await store.open()
     for at in (NOW - 1, NOW, NOW + AUDIT_MS):
-        await store.append_change(change(at))
+        await store.append_changes([change(at)])
     assert [each.at for each in await store.changes(since_ms=0, most=99)] == [NOW + AUDIT_MS, NOW]
     for number in range(6):
-        await store.append_change(change(NOW + AUDIT_MS + number))
+        await store.append_changes([change(NOW + AUDIT_MS + number)])
     await store.close()
     store = stores(path)
     await store.open()
@@ -204,14 +204,14 @@ async def test_memory_keeps_so_many_changes(change, monkeypatch):
     monkeypatch.setattr(memory, "CHANGES_KEPT", 3)
     store = open_store("memory", "")
     for number in range(5):
-        await store.append_change(change(NOW + number))
+        await store.append_changes([change(NOW + number)])
     assert [each.at - NOW for each in await store.changes(since_ms=0, most=99)] == [4, 3, 2]
 
 
 async def test_change_that_does_not_decode_is_an_error(path, stores, change):
     store = stores(path)
     await store.open()
-    await store.append_change(change())
+    await store.append_changes([change()])
     spoil(path, "UPDATE audit SET before = '{'")
     with pytest.raises(StoreError, match=r"state\.db cannot be read"):
         await store.changes(since_ms=0, most=9)

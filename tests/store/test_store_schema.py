@@ -61,7 +61,7 @@ async def test_state_of_schema_2_is_read_and_takes_a_history(v2, stores, reduced
     told = event(1_700_000_000_000, "reduced", limit=3, originalLimit=4)
     assert await store.events_of(told.provider_id, ["reduced"], since_ms=0, until_ms=told.at + 1, most=9) == [told]
     assert await store.append_minutes([minute()])
-    assert await store.append_change(change())
+    assert await store.append_changes([change()])
     await store.close()
     with closing(sqlite3.connect(v2)) as other:
         assert version(other) == len(MIGRATIONS) == 3

@@ -12,7 +12,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from proxy.service.runtime import Runtime
-from proxy.web.admin import events, library, limits, openapi, page, process, providers, workspaces
+from proxy.web.admin import events, history, library, limits, openapi, page, process, providers, workspaces
 from proxy.web.admin.call import Answer, Call, CallError, refusal
 from proxy.web.admin.guard import guard
 from proxy.web.admin.reading import BODY_MAX
@@ -62,6 +62,7 @@ def _calls() -> tuple[Call, ...]:
         *providers.CALLS,
         *workspaces.CALLS,
         *events.CALLS,
+        *history.CALLS,
         *process.CALLS,
         itself,
         *library.CALLS,

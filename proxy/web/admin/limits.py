@@ -6,7 +6,7 @@ from aiohttp import web
 
 from proxy.service.runtime import Runtime
 from proxy.web.admin.call import Answer, Call, CallError, Whole, stored
-from proxy.web.admin.reading import field, known, nothing, part
+from proxy.web.admin.reading import actor, field, known, nothing, part
 from proxy.web.admin.schemas import listing, ref
 
 LIMIT = Whole("limit", 1, 100_000)
@@ -26,14 +26,14 @@ async def get_limit(runtime: Runtime, request: web.Request) -> web.Response:
 
 async def put_limit(runtime: Runtime, request: web.Request) -> web.Response:
     provider_id, limit = part(request, "providerId"), await field(request, LIMIT)
-    persisted = await runtime.set_limit(provider_id, limit)
+    persisted = await runtime.set_limit(provider_id, limit, actor(request))
     return stored({"providerId": provider_id, "limit": limit}, persisted)
 
 
 async def delete_limit(runtime: Runtime, request: web.Request) -> web.Response:
     await nothing(request)
     provider_id, _ = _limited(runtime, request)
-    if await runtime.set_limit(provider_id, None):
+    if await runtime.set_limit(provider_id, None, actor(request)):
         return web.Response(status=204)
     return stored({"providerId": provider_id, "limit": None}, persisted=False)  # a 204 cannot say it
 
@@ -49,7 +49,7 @@ async def get_cooldown(runtime: Runtime, request: web.Request) -> web.Response:
 
 async def put_cooldown(runtime: Runtime, request: web.Request) -> web.Response:
     provider_id, cooldown_ms = part(request, "providerId"), await field(request, COOLDOWN)
-    persisted = await runtime.set_cooldown(provider_id, cooldown_ms / 1000)
+    persisted = await runtime.set_cooldown(provider_id, cooldown_ms / 1000, actor(request))
     return stored({"providerId": provider_id, "cooldownMs": cooldown_ms}, persisted)
 
 

@@ -6,7 +6,7 @@ from proxy.service.admission import Admission
 from proxy.service.runtime import Runtime
 from proxy.web.admin import entries
 from proxy.web.admin.call import Answer, Call, CallError, Whole, stored
-from proxy.web.admin.reading import field, known, nothing, part, switch
+from proxy.web.admin.reading import actor, field, known, nothing, part, switch
 from proxy.web.admin.schemas import TIME, listing, record, ref
 
 DURATION = Whole("durationMs", 1, 86_400_000)
@@ -37,20 +37,22 @@ async def delete_slot(runtime: Runtime, request: web.Request) -> web.Response:
     await nothing(request)
     admission, name = known(runtime, request), part(request, "id")
     is_number = name.isascii() and name.isdigit()
-    if not is_number or not runtime.remove(admission.provider_id, int(name)):
+    if not is_number or not runtime.remove(admission.provider_id, int(name), actor(request)):
         raise CallError(404, "unknown_id", "no slot is held and nobody waits under this id")
+    await runtime.audit.stored()
     return web.Response(status=204)
 
 
 async def put_pause(runtime: Runtime, request: web.Request) -> web.Response:
     admission, duration_ms = known(runtime, request), await field(request, DURATION)
-    return _changed(runtime, admission, await runtime.pause(admission.provider_id, duration_ms / 1000))
+    persisted = await runtime.pause(admission.provider_id, duration_ms / 1000, actor(request))
+    return _changed(runtime, admission, persisted)
 
 
 async def delete_pause(runtime: Runtime, request: web.Request) -> web.Response:
     await nothing(request)
     admission = known(runtime, request)
-    return _changed(runtime, admission, await runtime.resume(admission.provider_id))
+    return _changed(runtime, admission, await runtime.resume(admission.provider_id, actor(request)))
 
 
 async def post_restore(runtime: Runtime, request: web.Request) -> web.Response:
@@ -58,13 +60,13 @@ async def post_restore(runtime: Runtime, request: web.Request) -> web.Response:
     admission = known(runtime, request)
     if admission.scheduler.auto_reduced_from is None:
         raise CallError(409, "not_reduced", "this provider's limit is not auto-reduced: nothing is to be restored")
-    return _changed(runtime, admission, await runtime.restore(admission.provider_id))
+    return _changed(runtime, admission, await runtime.restore(admission.provider_id, actor(request)))
 
 
 async def post_learn(runtime: Runtime, request: web.Request) -> web.Response:
     await nothing(request)
     admission = known(runtime, request)
-    persisted = await runtime.learn(admission.provider_id)
+    persisted = await runtime.learn(admission.provider_id, actor(request))
     if persisted is None:
         raise CallError(
             409, "not_auto", "the configuration says auto neither for this provider's limit nor its cooldown"

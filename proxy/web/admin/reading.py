@@ -7,12 +7,14 @@
 import json
 import re
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any, TypeVar
 from urllib.parse import unquote_to_bytes
 
 from aiohttp import web
 
 from proxy.service.admission import Admission
+from proxy.service.audit import Actor
 from proxy.service.runtime import Runtime
 from proxy.web.admin.call import JSON, CallError, Field
 
@@ -20,8 +22,12 @@ BODY_MAX = 64 * 1024  # spec §12
 PART_MAX = 128  # characters of a provider's or workspace's name
 _SHOWN = 60  # characters of a wrong value that an error repeats
 _NAMED = 20  # providers that an error lists
+_DIGITS = 20  # of a number in a query
 _ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+_CLIENT = "X-Slotgate-Client"
+_CLIENTS = (Actor.PAGE, Actor.CLI)
 
 T = TypeVar("T")
 
@@ -49,10 +55,46 @@ def known(runtime: Runtime, request: web.Request) -> Admission:
     provider_id = part(request, "providerId")
     found = runtime.admissions.get(provider_id)
     if found is None:
-        names = sorted(runtime.admissions)
-        listed = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
-        raise CallError(404, "unknown_provider", f"no provider is called {provider_id}; known are: {listed or 'none'}")
+        raise unknown_provider(runtime, provider_id)
     return found
+
+
+def unknown_provider(runtime: Runtime, provider_id: str) -> CallError:
+    """What is said of a provider that is not known."""
+    names = sorted(runtime.admissions)
+    listed = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
+    return CallError(404, "unknown_provider", f"no provider is called {provider_id}; known are: {listed or 'none'}")
+
+
+def whole(request: web.Request, name: str, least: int, most: int, default: int) -> int:
+    """The query's whole number `name`."""
+    value = text(request, name)
+    if value is None:
+        return default
+    if not (value.isascii() and value.isdigit() and len(value) <= _DIGITS and least <= int(value) <= most):
+        allowed = f"a whole number from {least} to {most}"
+        raise CallError(400, "bad_request", f"{name} in the query: found {_short(value)}; allowed: {allowed}")
+    return int(value)
+
+
+def choice(request: web.Request, name: str, allowed: Sequence[str]) -> str:
+    """The query's `name`, one of `allowed`; the first one, if it is absent."""
+    value = text(request, name)
+    if value is not None and value not in allowed:
+        words = " and ".join(allowed)
+        raise CallError(400, "bad_request", f"{name} in the query: found {_short(value)}; allowed are {words}")
+    return allowed[0] if value is None else value
+
+
+def text(request: web.Request, name: str) -> str | None:
+    """The query's `name`, which stands there once or not at all, without control characters."""
+    values = request.query.getall(name, [])
+    if len(values) > 1:
+        raise CallError(400, "bad_request", f"{name} stands in the query {len(values)} times; allowed: once")
+    if values and (len(values[0]) > PART_MAX or _CONTROL.search(values[0])):
+        allowed = f"up to {PART_MAX} characters, no control characters"
+        raise CallError(400, "bad_request", f"{name} in the query: allowed are {allowed}")
+    return values[0] if values else None
 
 
 def switch(request: web.Request, name: str) -> bool:
@@ -61,6 +103,12 @@ def switch(request: web.Request, name: str) -> bool:
     if value not in ("0", "1"):
         raise CallError(400, "bad_request", f"{name} in the query: allowed are 0 and 1")
     return value == "1"
+
+
+def actor(request: web.Request) -> Actor:
+    """Through what a person acts, as far as it says so."""
+    said = request.headers.getall(_CLIENT, [])
+    return Actor(said[0]) if len(said) == 1 and said[0] in _CLIENTS else Actor.API
 
 
 async def field(request: web.Request, wanted: Field[T]) -> T:

@@ -10,6 +10,7 @@ TEXT: Schema = {"type": "string"}
 MAYBE_TEXT: Schema = {"type": ["string", "null"]}
 COUNT: Schema = {"type": "integer", "minimum": 0}
 MAYBE_COUNT: Schema = {"type": ["integer", "null"], "minimum": 0}
+NUMBER: Schema = {"type": "number", "minimum": 0}
 TRUTH: Schema = {"type": "boolean"}
 TIME: Schema = {"type": "integer", "description": "epoch milliseconds"}
 LIMIT: Schema = {"type": ["integer", "null"], "description": "null: unlimited"}
@@ -119,6 +120,27 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "Workspace": record(
         {"workspaceId": TEXT, "starred": TRUTH, "queued": COUNT, "inFlight": COUNT}, persisted=PERSISTED
+    ),
+    "Point": record(
+        {
+            "at": {**TIME, "description": "the beginning of the step, epoch milliseconds"},
+            "limit": {**LIMIT, "description": "the last one in force; null: unlimited"},
+            "inFlightMax": {**COUNT, "description": "held and cooling, as looked at every second"},
+            "inFlightMean": NUMBER,
+            "queuedMax": COUNT,
+            "queuedMean": NUMBER,
+            "oldestWaitMsMax": COUNT,
+            "granted": COUNT,
+            "completed": {**COUNT, "description": "counted requests that were answered to their end"},
+            "waitMsP50": {**MAYBE_COUNT, "description": "of what was granted, at once too; null: nothing was"},
+            "waitMsP95": MAYBE_COUNT,
+            "firstByteMsP50": {**MAYBE_COUNT, "description": "from sending to the answer's first byte"},
+            "firstByteMsP95": MAYBE_COUNT,
+            "rateLimited": {**COUNT, "description": "refusals by the provider"},
+            "reduced": {**COUNT, "description": "steps by which the limit was lowered"},
+            "pausedMs": COUNT,
+        },
+        partial={"const": True, "description": "the step is not over yet"},
     ),
     "State": record({"kind": TEXT, "ok": TRUTH}, error=TEXT),
 }

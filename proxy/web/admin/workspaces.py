@@ -5,7 +5,7 @@ from aiohttp import web
 from proxy.service.runtime import Runtime
 from proxy.web.admin import entries
 from proxy.web.admin.call import Answer, Call, Truth, stored
-from proxy.web.admin.reading import field, part
+from proxy.web.admin.reading import actor, field, part
 from proxy.web.admin.schemas import listing, ref
 
 STARRED = Truth("starred")
@@ -17,7 +17,7 @@ async def list_workspaces(runtime: Runtime, request: web.Request) -> web.Respons
 
 async def put_workspace(runtime: Runtime, request: web.Request) -> web.Response:
     name, starred = part(request, "workspaceId"), await field(request, STARRED)
-    persisted = await runtime.star(name, starred)
+    persisted = await runtime.star(name, starred, actor(request))
     return stored(entries.workspaces(runtime).get(name) or entries.workspace(name, starred=False), persisted)
 
 

@@ -7,7 +7,6 @@ import os
 import random
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -21,7 +20,8 @@ from proxy.service.clock import Clock
 from proxy.service.log import Log
 from proxy.service.runtime import Runtime
 from proxy.service.telemetry import Telemetry
-from proxy.store import ProviderRecord, Saved, SavedEvent
+from proxy.store import Minute, ProviderRecord, SavedChange, SavedEvent, StoreError
+from proxy.store.memory import MemoryStore
 from proxy.web.admin import admin_app
 
 Headers = Sequence[tuple[str, str]]
@@ -35,23 +35,19 @@ upstreams:
 """
 
 
-class Shelf:
-    """A store that keeps what it is given, or says that it does not."""
+class Shelf(MemoryStore):
+    """A store that keeps what it is given, or says that it does not, or cannot be read."""
 
     kind = "sqlite"
-    damaged: Path | None = None
-    damage: str | None = None
 
     def __init__(self) -> None:
-        self.ok = True
+        super().__init__()
+        self.ok = self.readable = True
         self.saved: list[object] = []
 
     @property
-    def error(self) -> str | None:
+    def error(self) -> str | None:  # type: ignore[override]
         return None if self.ok else "no space left"
-
-    async def open(self) -> Saved:
-        return Saved()
 
     async def save_provider(self, record: ProviderRecord) -> bool:
         return self._save(record)
@@ -65,13 +61,29 @@ class Shelf:
         return self.ok
 
     async def append_events(self, events: Sequence[SavedEvent]) -> bool:
-        return self.ok
+        return self.ok and await super().append_events(events)
 
-    async def history(self, since_ms: int) -> list[SavedEvent]:
-        return []
+    async def append_minutes(self, minutes: Sequence[Minute]) -> bool:
+        return self.ok and await super().append_minutes(minutes)
 
-    async def close(self) -> None:
-        pass
+    async def append_changes(self, changes: Sequence[SavedChange]) -> bool:
+        return self.ok and await super().append_changes(changes)
+
+    async def events_of(self, *args: Any, **more: Any) -> list[SavedEvent]:
+        self._look()
+        return await super().events_of(*args, **more)
+
+    async def minutes(self, *args: Any, **more: Any) -> list[Minute]:
+        self._look()
+        return await super().minutes(*args, **more)
+
+    async def changes(self, **more: Any) -> list[SavedChange]:
+        self._look()
+        return await super().changes(**more)
+
+    def _look(self) -> None:
+        if not self.readable:
+            raise StoreError("state /state.db cannot be read: disk I/O error")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-TYPES = {"object": dict, "array": list, "string": str, "integer": int, "boolean": bool, "null": type(None)}
+TYPES = {
+    "object": dict,
+    "array": list,
+    "string": str,
+    "integer": int,
+    "number": float,
+    "boolean": bool,
+    "null": type(None),
+}
 KNOWN = {"type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "$ref"}
 ON_NUMBERS = {"minimum", "maximum", "minLength", "maxLength", "description"}
 
@@ -23,7 +31,7 @@ def faults(value: Any, schema: Mapping[str, Any], document: Mapping[str, Any], a
     names = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
     if type(value) not in [TYPES[name] for name in names]:
         return [f"{at}: {value!r} is no {names}"]
-    if isinstance(value, int) and not schema.get("minimum", value) <= value <= schema.get("maximum", value):
+    if isinstance(value, int | float) and not schema.get("minimum", value) <= value <= schema.get("maximum", value):
         return [f"{at}: {value} is out of range"]
     if isinstance(value, list):
         return [fault for item in value for fault in faults(item, schema["items"], document, f"{at}[]")]

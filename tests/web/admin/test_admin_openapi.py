@@ -38,6 +38,11 @@ CALLS: list[tuple[str, str, str, Any, int]] = [
     ("GET", "/concurrency/workspaces", "/concurrency/workspaces", None, 200),
     ("PUT", "/concurrency/workspaces/{workspaceId}", "/concurrency/workspaces/x", {"starred": True}, 200),
     ("DELETE", "/concurrency/limits/{providerId}", f"/concurrency/limits/{ID}", None, 204),
+    ("GET", "/concurrency/history/{providerId}", f"/concurrency/history/{ID}", None, 200),
+    ("GET", "/concurrency/history/{providerId}", "/concurrency/history/nobody", None, 404),
+    ("GET", "/concurrency/marks/{providerId}", f"/concurrency/marks/{ID}", None, 200),
+    ("GET", "/concurrency/marks/{providerId}", "/concurrency/marks/nobody", None, 404),
+    ("GET", "/concurrency/audit", "/concurrency/audit", None, 200),
     ("GET", "/status", "/status", None, 200),
     ("POST", "/reload", "/reload", None, 200),
     ("GET", "/config", "/config", None, 200),
@@ -58,6 +63,9 @@ MADE_OTHERWISE = {
     ("DELETE", "/concurrency/limits/{providerId}", 200),
     ("POST", "/reload", 422),
     ("GET", "/readyz", 503),
+    ("GET", "/concurrency/history/{providerId}", 503),
+    ("GET", "/concurrency/marks/{providerId}", 503),
+    ("GET", "/concurrency/audit", 503),
     ("GET", "/concurrency/events", 200),
 }
 OF_THE_FORM = {400, 401, 403, 413, 415, 421, 500}
@@ -132,6 +140,15 @@ async def test_answers_of_rare_states_are_as_they_are_described(rig: Rig) -> Non
             check(reply, answer_of(document, method, path, 200), document)
     reply = await rig.call("DELETE", f"/concurrency/limits/{ID}")
     check(reply, answer_of(document, "DELETE", "/concurrency/limits/{providerId}", 200), document)
+    rig.store.readable = False
+    for path, target in (
+        ("/concurrency/history/{providerId}", f"/concurrency/history/{ID}"),
+        ("/concurrency/marks/{providerId}", f"/concurrency/marks/{ID}"),
+        ("/concurrency/audit", "/concurrency/audit"),
+    ):
+        reply = await rig.get(target)
+        assert reply.status == 503
+        check(reply, answer_of(document, "GET", path, 503), document)
     rig.runtime.ready, rig.yaml = False, "nonsense: 1"
     check(await rig.get("/readyz"), answer_of(document, "GET", "/readyz", 503), document)
     check(await rig.get("/status"), answer_of(document, "GET", "/status", 200), document)
