@@ -1,7 +1,7 @@
 # What was at a provider: points and marks for its plots, and the changes by hand.
 #
-# Rule 1: steps are counted from the epoch, so that the same point is the same time in every answer; what is asked for
-#         is widened to whole steps.
+# Rule 1: steps are counted from the epoch, so that the same point is the same time in every answer: the first one is
+#         that in which `since` is, the last one that in which `until` is, and they are told whole.
 # Rule 2: what cannot be read from the state is a 503 that says why: nothing is made up.
 
 from collections.abc import Awaitable
@@ -29,10 +29,10 @@ T = TypeVar("T")
 async def get_history(runtime: Runtime, request: web.Request) -> web.Response:
     provider_id = _remembered(runtime, request)
     step_ms = whole(request, "step", 1, STEP_MAX, 1) * MINUTE_MS
-    since, until = _time(runtime, request)
-    since, until = since - since % step_ms, until + -until % step_ms
+    since, until = _time(request, runtime.clock.wall_ms())
+    since, end = since - since % step_ms, until + -until % step_ms
     form = choice(request, "format", ("json", "csv"))
-    found = await _read(runtime.history.points(provider_id, since_ms=since, until_ms=until, step_ms=step_ms))
+    found = await _read(runtime.history.points(provider_id, since_ms=since, until_ms=end, step_ms=step_ms))
     points = [_point(point, partial=point.at + step_ms > runtime.clock.wall_ms()) for point in found]
     if form == "csv":
         return sheet.download(points, provider_id)
@@ -43,7 +43,7 @@ async def get_history(runtime: Runtime, request: web.Request) -> web.Response:
 
 async def get_marks(runtime: Runtime, request: web.Request) -> web.Response:
     provider_id = _remembered(runtime, request)
-    since, until = _time(runtime, request)
+    since, until = _time(request, runtime.clock.wall_ms() + 1)  # with what happened just now
     marks = await _read(runtime.history.marks(provider_id, since_ms=since, until_ms=until))
     return web.json_response({"providerId": provider_id, "marks": [mark._asdict() for mark in marks]})
 
@@ -63,9 +63,9 @@ def _remembered(runtime: Runtime, request: web.Request) -> str:
     return provider_id
 
 
-def _time(runtime: Runtime, request: web.Request) -> tuple[int, int]:
-    """From when to when; the last hour, if nothing is said. What goes on just now is within."""
-    until = whole(request, "until", 1, _LATEST_MS, runtime.clock.wall_ms() + 1)
+def _time(request: web.Request, now_ms: int) -> tuple[int, int]:
+    """From when until before when; the last hour, if nothing is said."""
+    until = whole(request, "until", 1, _LATEST_MS, now_ms)
     since = whole(request, "since", 0, _LATEST_MS, max(until - HOUR_MS, 0))
     if since >= until:
         raise CallError(400, "bad_request", f"since in the query: found {since}; allowed: less than until, {until}")
@@ -118,7 +118,7 @@ _STEP: Schema = {
     "type": "integer",
     "minimum": 1,
     "maximum": STEP_MAX,
-    "description": "minutes of a point, counted from the epoch; since and until are widened to whole steps",
+    "description": "minutes of a point, counted from the epoch; the first and the last one are told whole",
 }
 _FORMAT: Schema = {"enum": ["json", "csv"], "description": "csv: a table with the points' keys, and the time in words"}
 _MOST: Schema = {"type": "integer", "minimum": 1, "maximum": CHANGES_MAX}
