@@ -14,10 +14,20 @@ from onscreen.window import Window
 from proxy.store import Minute, SavedEvent, SqliteStore
 
 FIGURES = ("in-flight", "queue", "wait", "first-byte")
-# Mounts them where nothing else is; `window.plots` is what mountPlots answered.
+# A document of the proxy's own, under the page's policy, that is not the page: whatever happens here the plots did.
+# `window.plots` is what mountPlots answered.
+_BARE = "page.css"
 _MOUNT = """async (provider) => {
+  document.documentElement.lang = "en";
+  document.title = "Plots";
   const place = Object.assign(document.createElement("main"), {id: "place"});
   document.body.replaceChildren(place);
+  const sheets = [["page.css", "all", ""], ["page/dark.css", "(prefers-color-scheme: dark)", "dark"]];
+  await Promise.all(sheets.map(([href, media, id]) => new Promise((resolve) => {
+    const link = Object.assign(document.createElement("link"), {rel: "stylesheet", href, media, id});
+    link.addEventListener("load", resolve);
+    document.head.append(link);
+  })));
   const {api} = await import(new URL("page/api.js", document.baseURI));
   const {mountPlots} = await import(new URL("page/plots.js", document.baseURI));
   window.plots = mountPlots(place, provider, api);
@@ -42,6 +52,11 @@ class Plots:
         self.window = window
         self.page = window.page
         self.provider = provider
+
+    async def open(self) -> "Plots":
+        """In a new document, where nothing else is."""
+        await self.page.goto(self.window.url + _BARE)
+        return await self.mount()
 
     async def mount(self) -> "Plots":
         await self.page.evaluate(_MOUNT, self.provider)
