@@ -33,13 +33,13 @@ export class Card {
     );
   }
 
-  update({ entry, slots, waiters }, now, lookedAt) {
+  update({ entry, slots, waiters, auto }, now, lookedAt) {
     this.node.dataset.state = mood(entry);
     this.node.classList.toggle("idle", entry.inFlight + entry.queued === 0);
     setText(this.state, this._state(entry, now - lookedAt));
     this.parts.pause.update(entry, now);
     this.parts.reduced.update(entry, now);
-    this.parts.controls.update(entry);
+    this.parts.controls.update(entry, auto);
     this.parts.slots.update(entry, slots, now);
     this.parts.queue.update(entry, waiters, now, lookedAt);
     this.parts.facts.update(entry, now);

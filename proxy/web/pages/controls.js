@@ -40,19 +40,20 @@ export class Controls {
     this.learn = el(
       "div",
       { class: "field" },
-      el("span", { class: "label", text: "Learned" }),
+      el("span", { class: "label", text: "Auto" }),
       el("div", { class: "line" }, el("button", { type: "button", class: "plain edged", data: { action: "learn" }, on: { click: () => actions.learn(this.entry) } }, icon("undo"), "Learn anew")),
-      el("span", { class: "note", text: "Forgets what was learned here." }),
+      el("span", { class: "note", text: "Forgets what was learned or set by hand." }),
     );
     this.node = el("div", { class: "controls" }, this.limit.node, this.cooldown.node, this.pause, this.learn);
   }
 
-  update(entry) {
+  // `auto`: the configuration leaves something here to be learned.
+  update(entry, auto) {
     this.entry = entry;
     this.limit.update(entry.limit, setter(entry), entry.limitAuto ? "auto" : "none");
     show(this.unlimit, entry.limit !== null && !this.limit.dirty);
     this.cooldown.update(entry.cooldownMs, cooldownSetter(entry));
-    show(this.learn, Boolean(entry.limitAuto || entry.cooldownAuto));
+    show(this.learn, auto);
     setText(this.pauseNote, entry.paused ? "Replaces the pause in force." : "Nothing is granted meanwhile.");
   }
 }

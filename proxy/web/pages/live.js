@@ -18,6 +18,8 @@ export class Live {
     this.onLost = onLost;
     this.events = new Events(api, () => this._soon());
     this.skew = 0;
+    this.autos = new Set();
+    this.autosOf = null;
     this.seenAt = null;
     this.lost = false;
     this.tookMs = 0;
@@ -101,7 +103,20 @@ export class Live {
       this.api.get("concurrency/workspaces"),
       ...status.providers.map((entry) => this._provider(entry)),
     ]);
+    const autos = await this._autos(process.config.loadedAt);
+    for (const each of providers) each.auto = autos.has(each.entry.providerId);
     return { providers, process, workspaces: workspaces.workspaces };
+  }
+
+  // The providers for which the configuration says auto, whatever was set by hand since.
+  async _autos(loadedAt) {
+    if (this.autosOf !== loadedAt) {
+      const { upstreams } = await this.api.get("config");
+      const learning = Object.values(upstreams).filter((each) => each.limit === "auto" || each.cooldown === "auto");
+      this.autos = new Set(learning.map((each) => each.provider));
+      this.autosOf = loadedAt;
+    }
+    return this.autos;
   }
 
   async _status() {
