@@ -3,8 +3,10 @@
 # Rule 1: commands only: what happens is in proxy/demo; here it is written down, as lines or as JSON.
 
 import random
+import shlex
 import shutil
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -57,6 +59,15 @@ def demo(output: Output, seed: int | None, **given: Any) -> None:
         raise Failure("demo_failed", failure)
 
 
+def _command() -> str:
+    """What a person types to run this command again: it need not be on the PATH."""
+    path = Path(sys.argv[0])
+    if path.name != "slotgate":
+        return f"{shlex.quote(sys.executable)} -m proxy"
+    found = shutil.which(path.name)
+    return path.name if found and Path(found).samefile(path) else shlex.quote(str(path))
+
+
 class Screen:
     """Lines for people. On a terminal the last one says how things stand, and is kept up to date."""
 
@@ -71,7 +82,7 @@ class Screen:
         match document:
             case {"event": "ready", "at": at}:
                 self._begun_at = self._stood_at = at
-                for line in words.opening(document):
+                for line in words.opening(document, _command()):
                     self._say(line)
             case {"event": "answered", "answers": answers}:
                 self._answers = answers

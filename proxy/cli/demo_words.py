@@ -11,8 +11,8 @@ from proxy.service.words import CAUSES
 Document = Mapping[str, Any]
 
 
-def opening(document: Document) -> list[str]:
-    """What it is and what to do now: after `ready`."""
+def opening(document: Document, command: str) -> list[str]:
+    """What it is and what to do now: after `ready`. `command` is what runs slotgate here."""
     admin, limit = document["admin"], document["limit"]
     agents = _count(document["agents"], "simulated agent")
     return [
@@ -20,7 +20,7 @@ def opening(document: Document) -> list[str]:
         "All of it stays on this machine and is gone afterwards; no key is needed.",
         "",
         f"  see it    {document['page']}",
-        f"  steer it  slotgate status --admin {admin}",
+        f"  steer it  {command} top --admin {admin}",
         f"  join in   {document['clients']} is the base URL (Anthropic's Messages API)",
         "  stop it   Ctrl-C",
         "",

@@ -25,6 +25,9 @@ _LOOK_S = 0.05
 _END_S = 5.0
 _TRIES = 3  # a port that was free may be taken meanwhile
 _TAIL_LINES = 5
+# `python -m proxy`, but never the folder `proxy` in which somebody happens to stand (-P), and from where this one is.
+_MAIN = "import sys; sys.path.append(sys.argv.pop(1)); from proxy.__main__ import main; main()"
+_HOME = str(Path(proxy.__file__).parents[1])
 RESTORE_S = 60.0  # after so long without a refusal the limit goes up again
 
 
@@ -87,7 +90,7 @@ class Proxy:
         with (self._folder / "log").open("wb") as log:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable,
-                *("-P", "-m", "proxy", "serve", "--config", str(file)),
+                *("-P", "-c", _MAIN, _HOME, "serve", "--config", str(file)),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -139,8 +142,5 @@ def _free_ports() -> tuple[int, int]:
 
 
 def _environment(ours: Mapping[str, str]) -> dict[str, str]:
-    """Ours, without what a service manager says to this process alone. The package is found where it is, and not in a
-    folder `proxy` of the one in which somebody stands (-P)."""
-    kept = {name: value for name, value in ours.items() if not name.startswith(("LISTEN_", "NOTIFY_", "WATCHDOG_"))}
-    home = str(Path(proxy.__file__).parents[1])
-    return {**kept, "PYTHONPATH": os.pathsep.join(filter(None, [home, kept.get("PYTHONPATH")]))}
+    """Ours, without what a service manager says to this process alone."""
+    return {name: value for name, value in ours.items() if not name.startswith(("LISTEN_", "NOTIFY_", "WATCHDOG_"))}

@@ -5,6 +5,7 @@ import pty
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import click.testing
 import pytest
@@ -105,6 +106,7 @@ def test_on_a_terminal_the_last_line_is_kept_up_to_date() -> None:
         os.close(ours)
     opening, _, rest = shown.decode().partition("Ctrl-C")
     assert "http://127.0.0.1:" in opening
+    assert f"{sys.executable} -m proxy top --admin http" in opening
     assert "slots in use" in rest
     assert rest.rstrip().endswith("because there were too many.")
 
@@ -114,3 +116,16 @@ def _read(fd: int) -> bytes:
         return os.read(fd, 65536)
     except OSError:  # EIO: the other end is closed
         return b""
+
+
+@pytest.mark.parametrize(("on_path", "shown"), [(True, "slotgate"), (False, "{folder}/slotgate")])
+def test_the_command_to_go_on_with_is_the_one_that_was_typed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, on_path: bool, shown: str
+) -> None:
+    command = tmp_path / "slotgate"
+    command.touch(mode=0o755)
+    monkeypatch.setattr(sys, "argv", [str(command)])
+    monkeypatch.setenv("PATH", str(tmp_path) if on_path else "/nowhere")
+    ready = {"event": "ready", "at": 0, "agents": 8, "limit": 2, "page": "P", "admin": "A", "clients": "C"}
+    Screen().show(ready)
+    assert f"  steer it  {shown.format(folder=tmp_path)} top --admin A\n" in capsys.readouterr().out
