@@ -1,7 +1,7 @@
 # The proxy: a real `slotgate serve`, a process of its own with a configuration of its own.
 #
 # Rule 1: it is in a session of its own: a Ctrl-C at the terminal reaches the demo alone, which then ends it.
-# Rule 2: `end` leaves no process behind, whatever it does.
+# Rule 2: `end` leaves no process behind, whatever it does; where nobody could call it, the end of its stdin does.
 
 import asyncio
 import contextlib
@@ -25,8 +25,8 @@ _LOOK_S = 0.05
 _END_S = 5.0
 _TRIES = 3  # a port that was free may be taken meanwhile
 _TAIL_LINES = 5
-# `python -m proxy`, but never the folder `proxy` in which somebody happens to stand (-P), and from where this one is.
-_MAIN = "import sys; sys.path.append(sys.argv.pop(1)); from proxy.__main__ import main; main()"
+# The package from where this one is, never from a folder `proxy` in which somebody happens to stand (-P).
+_MAIN = "import sys; sys.path.append(sys.argv.pop(1)); from proxy.demo.leash import main; main()"
 _HOME = str(Path(proxy.__file__).parents[1])
 RESTORE_S = 60.0  # after so long without a refusal the limit goes up again
 
@@ -91,7 +91,7 @@ class Proxy:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 *("-P", "-c", _MAIN, _HOME, "serve", "--config", str(file)),
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
                 env=_environment(os.environ),

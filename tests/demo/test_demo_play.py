@@ -3,11 +3,12 @@
 import json
 import os
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playing import Playing, call, event
+from playing import PATIENCE_S, Playing, answers, call, event
 
 Play = Callable[..., Playing]
 
@@ -124,3 +125,14 @@ def test_the_page_is_opened_when_it_is_asked_for(play: Play, tmp_path: Path) -> 
     demo.until(lambda _: opened.exists())
     assert opened.read_text() == page
     assert demo.stop() == 0
+
+
+def test_a_demo_that_is_killed_takes_its_proxy_with_it(play: Play) -> None:
+    demo = play()
+    ready = demo.ready()
+    demo.process.kill()
+    demo.process.wait(PATIENCE_S)
+    end_at = time.monotonic() + PATIENCE_S
+    while answers(ready["admin"]):
+        assert time.monotonic() < end_at, "its proxy is still there"
+        time.sleep(0.05)
