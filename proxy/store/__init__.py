@@ -21,6 +21,7 @@ from proxy.store.records import (
     Span,
 )
 from proxy.store.sqlite import SqliteStore
+from proxy.store.steps import steps
 
 __all__ = [
     "AUDIT_MS",
@@ -35,6 +36,7 @@ __all__ = [
     "Store",
     "StoreError",
     "open_store",
+    "steps",
 ]
 
 
@@ -90,9 +92,12 @@ class Store(Protocol):
         HISTORY_MS or more than the store's share. A batch that fails is tried again with the next writes, within
         reason. Several processes may each add what they saw of the same minute."""
 
-    async def minutes(self, provider_id: str, *, since_ms: int, until_ms: int) -> list[Minute]:
-        """One provider's that begin from `since_ms` on and before `until_ms`, in the order of time, and those of one
-        minute in the order in which they were appended. StoreError: it cannot be read."""
+    async def minutes(
+        self, provider_id: str, *, since_ms: int, until_ms: int, step_ms: int = MINUTE_MS
+    ) -> list[Minute]:
+        """What one provider's minutes that begin from `since_ms` on and before `until_ms` say of each step of `step_ms`
+        (counted from the epoch), in the order of time: one Minute for each, that is all of the step's together; the
+        last one in force is the one that was appended last. StoreError: it cannot be read."""
 
     async def append_changes(self, changes: Sequence[SavedChange]) -> bool:
         """Adds to the changes by hand, which are kept for AUDIT_MS. A batch that fails is tried again with the next

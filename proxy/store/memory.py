@@ -2,11 +2,13 @@
 #
 # Rule: it answers like a store that works, since it does all that it promises.
 
+import asyncio
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
-from proxy.store.records import HISTORY_MS, Minute, ProviderRecord, Saved, SavedChange, SavedEvent
+from proxy.store.records import HISTORY_MS, MINUTE_MS, Minute, ProviderRecord, Saved, SavedChange, SavedEvent
+from proxy.store.steps import steps
 
 EVENTS_KEPT = 20_000  # about 10 MB
 MINUTES_KEPT = 30_000  # about 10 MB: three providers for seven days
@@ -61,11 +63,13 @@ class MemoryStore:
             self._minutes.popleft()
         return True
 
-    async def minutes(self, provider_id: str, *, since_ms: int, until_ms: int) -> list[Minute]:
+    async def minutes(
+        self, provider_id: str, *, since_ms: int, until_ms: int, step_ms: int = MINUTE_MS
+    ) -> list[Minute]:
         found = [
             minute for minute in self._minutes if minute.provider_id == provider_id and since_ms <= minute.at < until_ms
         ]
-        return sorted(found, key=lambda minute: minute.at)
+        return await asyncio.to_thread(steps, found, step_ms)
 
     async def append_changes(self, changes: Sequence[SavedChange]) -> bool:
         self._changes.extend(changes)

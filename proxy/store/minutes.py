@@ -1,41 +1,54 @@
 # The minutes of the history, to SQL and back.
 #
 # Rule 1: rows are only added. What two processes saw of one minute is two rows, so neither can lessen the other's.
-# Rule 2: a batch that failed is owed for an hour: a disk that is full for a while costs no more than it must.
+# Rule 2: a week of one provider is ten thousand rows, so the database puts them together to the steps asked for.
+# Rule 3: a batch that failed is owed for an hour: a disk that is full for a while costs no more than it must.
 
 import json
 import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
-from proxy.store.records import HISTORY_MS, MINUTE_MS, Minute, Span
+from proxy.store.records import HISTORY_MS, MINUTE_MS, Minute
 from proxy.store.sql import Change, SqlValue, Statement, sound
+from proxy.store.steps import together
 
-MINUTES_KEPT = 500_000  # rows, about 60 MB: 50 providers for the seven days
+MINUTES_KEPT = 500_000  # rows, about 70 MB: 50 providers for the seven days
 _OWED = 60  # batches
 
-_FIELDS: dict[str, Any] = {
-    "at": int,
-    "provider_id": str,
-    "seen_ms": int,
-    "limit": int | None,
-    "in_flight_max": int,
-    "in_flight_ms": int,
-    "queued_max": int,
-    "queued_ms": int,
-    "oldest_wait_ms": int,
-    "granted": int,
-    "completed": int,
-    "rate_limited": int,
-    "reduced": int,
-    "paused_ms": int,
-    "waits": str,
-    "first_bytes": str,
-}
 _SPANS = ("waits", "first_bytes")
+_FIELDS = (
+    *("at", "provider_id", "seen_ms", "limit", "in_flight_max", "in_flight_ms", "queued_max", "queued_ms"),
+    *("oldest_wait_ms", "granted", "completed", "rate_limited", "reduced", "paused_ms", *_SPANS),
+)
 _COLUMNS = ", ".join(f'"{name}"' for name in _FIELDS)
 _INSERT = f"INSERT INTO minutes ({_COLUMNS}) VALUES ({', '.join('?' * len(_FIELDS))})"  # noqa: S608
-_SELECT = f"SELECT {_COLUMNS} FROM minutes WHERE at >= ? AND at < ? AND provider_id = ? ORDER BY at, id"  # noqa: S608
+
+# What each column of a step is of those of its minutes; of durations, the JSON of all that are not empty, as a list.
+_OF_A_STEP = {
+    "seen_ms": "sum",
+    "in_flight_max": "max",
+    "in_flight_ms": "sum",
+    "queued_max": "max",
+    "queued_ms": "sum",
+    "oldest_wait_ms": "max",
+    "granted": "sum",
+    "completed": "sum",
+    "rate_limited": "sum",
+    "reduced": "sum",
+    "paused_ms": "sum",
+}
+_KINDS = (int, *[int] * len(_OF_A_STEP), str, str, int, int | None)
+_SELECT = f"""
+    SELECT step.*, last."limit" FROM (
+        SELECT
+            at - at % ?1 AS at,
+            {", ".join(f"{function}({name}) AS {name}" for name, function in _OF_A_STEP.items())},
+            {", ".join(f"'[' || coalesce(group_concat(nullif({name}, '[]')), '') || ']'" for name in _SPANS)},
+            max(id) AS last
+        FROM minutes WHERE at >= ?2 AND at < ?3 AND provider_id = ?4 GROUP BY 1
+    ) AS step JOIN minutes AS last ON last.id = step.last ORDER BY step.at
+"""  # noqa: S608
 
 
 def minutes_change(minutes: Sequence[Minute], *, prune: bool) -> Change:
@@ -50,10 +63,13 @@ def minutes_change(minutes: Sequence[Minute], *, prune: bool) -> Change:
     return Change(key=("minutes", str(newest // MINUTE_MS % _OWED)), statements=tuple(statements))
 
 
-def read_minutes(connection: sqlite3.Connection, provider_id: str, since_ms: int, until_ms: int) -> list[Minute]:
-    """Those that begin from `since_ms` on and before `until_ms`. ValueError or TypeError: a row is not what was
-    written."""
-    return [_minute(row) for row in connection.execute(_SELECT, (since_ms, until_ms, provider_id))]
+def read_minutes(
+    connection: sqlite3.Connection, provider_id: str, since_ms: int, until_ms: int, step_ms: int
+) -> list[Minute]:
+    """What was seen in each step, as `proxy.store.steps` puts minutes together. ValueError or TypeError: a row is not
+    what was written."""
+    rows = connection.execute(_SELECT, (step_ms, since_ms, until_ms, provider_id))
+    return [_minute(provider_id, row) for row in rows]
 
 
 def recorded(connection: sqlite3.Connection) -> frozenset[str]:
@@ -68,11 +84,13 @@ def _row(minute: Minute) -> tuple[SqlValue, ...]:
     )
 
 
-def _minute(row: tuple[Any, ...]) -> Minute:
-    values: dict[str, Any] = dict(zip(_FIELDS, sound(row, list(_FIELDS.values())), strict=True))
-    values |= {name: _spans(values[name]) for name in _SPANS}
-    return Minute(**values)
-
-
-def _spans(text: str) -> tuple[Span, ...]:
-    return tuple(Span(*item) for item in json.loads(text))
+def _minute(provider_id: str, row: tuple[Any, ...]) -> Minute:
+    at, *numbers, waits, first_bytes, _, limit = sound(row, _KINDS)
+    return Minute(
+        provider_id=provider_id,
+        at=at,
+        limit=limit,
+        waits=together(json.loads(waits)),
+        first_bytes=together(json.loads(first_bytes)),
+        **dict(zip(_OF_A_STEP, numbers, strict=True)),
+    )

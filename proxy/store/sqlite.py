@@ -20,7 +20,7 @@ from proxy.store.audit import audit_change, read_audit
 from proxy.store.database import open_database
 from proxy.store.failure import is_passing, sentence
 from proxy.store.minutes import minutes_change, read_minutes
-from proxy.store.records import Minute, ProviderRecord, Saved, SavedChange, SavedEvent
+from proxy.store.records import MINUTE_MS, Minute, ProviderRecord, Saved, SavedChange, SavedEvent
 from proxy.store.rows import events_change, provider_change, read_events, read_events_of, star_change
 from proxy.store.sql import Change
 
@@ -84,8 +84,10 @@ class SqliteStore:
         self._minutes_unpruned = len(minutes) if prune else self._minutes_unpruned + len(minutes)
         return await self._save(minutes_change(minutes, prune=prune))
 
-    async def minutes(self, provider_id: str, *, since_ms: int, until_ms: int) -> list[Minute]:
-        return await self._read(lambda file: read_minutes(file, provider_id, since_ms, until_ms))
+    async def minutes(
+        self, provider_id: str, *, since_ms: int, until_ms: int, step_ms: int = MINUTE_MS
+    ) -> list[Minute]:
+        return await self._read(lambda file: read_minutes(file, provider_id, since_ms, until_ms, step_ms))
 
     async def append_changes(self, changes: Sequence[SavedChange]) -> bool:
         if not changes:

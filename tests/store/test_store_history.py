@@ -1,5 +1,6 @@
 # Minutes, the events of one provider, and the changes by hand: both stores keep them alike, and no more than they may.
 
+import random
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
@@ -8,9 +9,10 @@ from dataclasses import replace
 import pytest
 
 from proxy.errors import StoreError
-from proxy.store import AUDIT_MS, HISTORY_MS, MINUTE_MS, Store, audit, memory, minutes, open_store, sqlite
+from proxy.store import AUDIT_MS, HISTORY_MS, MINUTE_MS, Span, Store, audit, memory, minutes, open_store, sqlite, steps
 
 NOW = 1_700_000_040_000
+BOUNDS = [(0.0, 1.0), (1.0, 2.5), (250.0, 500.0), (250.0, 1000.0), (600_000.0, None)]
 EVER = {"since_ms": 0, "until_ms": 2**62}
 
 
@@ -42,11 +44,38 @@ async def test_minutes_are_asked_for_by_their_beginning(store, minute):
     assert [each.at for each in found] == [NOW + MINUTE_MS, NOW + 2 * MINUTE_MS]
 
 
-async def test_what_two_saw_of_one_minute_stands_side_by_side(store, minute):
-    first, second = minute(NOW, granted=50), minute(NOW, granted=1)
-    await store.append_minutes([first])
-    await store.append_minutes([second])
-    assert await store.minutes("api.example.com", **EVER) == [first, second]
+async def test_what_two_saw_of_one_minute_adds_up(store, minute):
+    await store.append_minutes([minute(NOW, granted=50, in_flight_max=4, limit=4)])
+    await store.append_minutes([minute(NOW, granted=1, in_flight_max=1, limit=None)])
+    (found,) = await store.minutes("api.example.com", **EVER)
+    assert (found.granted, found.in_flight_max, found.limit, found.seen_ms) == (51, 4, None, 2 * MINUTE_MS)
+
+
+@pytest.mark.parametrize("step", [1, 7, 10, 60, 1440])
+async def test_both_stores_put_minutes_together_alike(path, minute, step):
+    chance = random.Random(step)
+    numbers = ("in_flight_max", "in_flight_ms", "queued_ms", "granted", "completed", "rate_limited", "oldest_wait_ms")
+    made = [
+        minute(
+            NOW + chance.randrange(300) * MINUTE_MS,
+            limit=chance.choice([None, 1, 2]),
+            waits=tuple(Span(*bounds, chance.randint(1, 9)) for bounds in BOUNDS if chance.random() < 0.5),
+            first_bytes=(),
+            **{name: chance.randrange(100) for name in numbers},
+        )
+        for _ in range(400)
+    ]
+    found = []
+    for kind in ("sqlite", "memory"):
+        store = open_store(kind, str(path))
+        await store.open()
+        for each in made:
+            await store.append_minutes([each, replace(each, provider_id="other")])
+        found.append(await store.minutes("api.example.com", **EVER, step_ms=step * MINUTE_MS))
+        await store.close()
+    assert found[0] == found[1] == steps(made, step * MINUTE_MS)
+    assert sum(each.granted for each in found[0]) == sum(each.granted for each in made)
+    assert [each.at % (step * MINUTE_MS) for each in found[0]] == [0] * len(found[0])
 
 
 async def test_minutes_older_than_seven_days_are_dropped(store, minute, monkeypatch):
@@ -115,7 +144,7 @@ def spoil(path, sql):
         other.execute(sql)
 
 
-@pytest.mark.parametrize("spoiled", ["waits = '{'", "waits = '[[1]]'", "granted = 'many'"])
+@pytest.mark.parametrize("spoiled", ["waits = '{'", "waits = '[[1]]'", "waits = '1'", "granted = 'many'"])
 async def test_minute_that_does_not_decode_is_an_error_that_names_the_file(path, stores, minute, spoiled):
     store = stores(path)
     await store.open()

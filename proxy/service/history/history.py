@@ -4,16 +4,17 @@
 #         more than that one.
 # Rule 2: a provider where nothing ever went on and nothing is limited has no minutes: most presets are never used.
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
 from proxy.service.admission import Admission
 from proxy.service.clock import Clock
 from proxy.service.history.marks import EVENTS, Mark, mark
-from proxy.service.history.points import Point, points
+from proxy.service.history.points import Point, point
 from proxy.service.history.recorder import Recorder
 from proxy.service.metrics import Tally
 from proxy.service.pending import Pending
-from proxy.store import MINUTE_MS, Minute, Store
+from proxy.store import MINUTE_MS, Minute, Store, steps
 
 LOOK_S = 1.0
 MARKS_MAX = 1000
@@ -73,11 +74,12 @@ class History:
             present = None if self._recorder is None else self._recorder.present(provider_id)
             begun = self._begun_at
             await self._keep.done()
-            minutes = await self._store.minutes(provider_id, since_ms=since_ms, until_ms=until_ms)
+            minutes = await self._store.minutes(provider_id, since_ms=since_ms, until_ms=until_ms, step_ms=step_ms)
             again = self._begun_at != begun
         if present is not None and since_ms <= present.at < until_ms and self._worth_keeping([present]):
-            minutes = sorted([*minutes, present], key=lambda minute: minute.at)
-        return points(minutes, step_ms)[-POINTS_MAX:]
+            minutes = steps([*minutes, present], step_ms)
+        # A week of minutes is work for a while, and requests do not wait for it.
+        return await asyncio.to_thread(lambda: [point(minute, step_ms) for minute in minutes[-POINTS_MAX:]])
 
     async def marks(self, provider_id: str, *, since_ms: int, until_ms: int) -> list[Mark]:
         """The last MARKS_MAX of what happened at a provider, newest last. StoreError: the state cannot be read."""
