@@ -9,6 +9,8 @@ import { Queue } from "./queue.js";
 import { Slots } from "./slots.js";
 import { number, span, visible } from "./words.js";
 
+const IDLE_MS = 60000; // a card that grew for a request does not shrink and grow with each
+
 // Whether anything goes on there that a person would look for; all else is folded away.
 export function isActive({ entry }) {
   const { limit, inFlight, queued, paused, limitAuto, quota, lastRateLimit } = entry;
@@ -18,6 +20,7 @@ export function isActive({ entry }) {
 export class Card {
   constructor(id, { api, actions }) {
     this.id = id;
+    this.busyAt = -Infinity;
     this.state = el("p", { class: "state" });
     this.parts = { pause: new PauseBanner(actions), reduced: new ReducedBanner(actions), controls: new Controls(actions, id), slots: new Slots(actions), queue: new Queue(actions), facts: new Facts(), plots: new Plots(id, api) };
     const { pause, reduced, controls, slots, queue, facts, plots } = this.parts;
@@ -35,12 +38,14 @@ export class Card {
 
   update({ entry, slots, waiters, auto }, now, lookedAt) {
     this.node.dataset.state = mood(entry);
-    this.node.classList.toggle("idle", entry.inFlight + entry.queued === 0);
+    if (entry.inFlight + entry.queued > 0) this.busyAt = now;
+    const idle = now - this.busyAt > IDLE_MS;
+    this.node.classList.toggle("idle", idle);
     setText(this.state, this._state(entry, now - lookedAt));
     this.parts.pause.update(entry, now);
     this.parts.reduced.update(entry, now);
     this.parts.controls.update(entry, auto);
-    this.parts.slots.update(entry, slots, now);
+    this.parts.slots.update(entry, slots, now, idle);
     this.parts.queue.update(entry, waiters, now, lookedAt);
     this.parts.facts.update(entry, now);
     show(this.parts.plots.node, isActive({ entry }));

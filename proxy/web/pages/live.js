@@ -83,10 +83,11 @@ export class Live {
     const began = performance.now();
     try {
       const data = await this._ask();
+      if (!this.active) return; // hidden meanwhile, or refused
       this.tookMs = performance.now() - began;
       this.seenAt = Date.now();
       if (this.lost) this.events.hurry();
-      if (this.active) this.events.start();
+      this.events.start();
       this.lost = false;
       this.onData(data);
     } catch (error) {

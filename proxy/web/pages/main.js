@@ -13,6 +13,7 @@ import { Stars } from "./stars.js";
 import { Summary } from "./summary.js";
 import { clock, count } from "./words.js";
 
+const NAMES = new Intl.Collator(undefined, { numeric: true });
 const TICK_MS = 1000;
 const THEMES = { system: "as the system", light: "light", dark: "dark" };
 
@@ -31,7 +32,7 @@ let order = null; // ids of providers
 
 // Cards stand by urgency and name as of the moment when somebody began to look: none jumps away from under a hand.
 function inOrder(providers) {
-  if (order === null) order = [...providers].sort((a, b) => urgency(b) - urgency(a)).map(idOf);
+  if (order === null) order = [...providers].sort((a, b) => urgency(b) - urgency(a) || NAMES.compare(idOf(a), idOf(b))).map(idOf);
   order.push(...providers.map(idOf).filter((id) => !order.includes(id)));
   return [...providers].sort((a, b) => order.indexOf(a.entry.providerId) - order.indexOf(b.entry.providerId));
 }

@@ -8,6 +8,7 @@ import { List, el, icon, nearest, setAttribute, setIcon, setText, show } from ".
 import { PHASES, ago, brief, number, span, visible, who } from "./words.js";
 
 const FULL = 24; // cells with words
+const FEW = 8; // free ones of an idle provider with a word each
 const SQUARES = 400; // more squares than that say nothing; a number does
 const SILENT_MS = 60000; // after that silence is worth a look
 
@@ -31,15 +32,14 @@ export class Slots {
     );
   }
 
-  update(entry, slots, now) {
-    this.entry = entry;
-    this.slots = slots;
-    this.now = now;
+  // `idle`: nothing has gone on for a while, so that cells need no room for words.
+  update(entry, slots, now, idle) {
+    Object.assign(this, { entry, slots, now, idle });
     const present = slots.filter((slot) => slot.phase !== "cooling" || !(slot.cooledAt <= now));
     this._place(present);
     const highest = Math.max(-1, ...this.places.values()) + 1;
     const total = Math.max(entry.limit ?? 0, highest);
-    this.small = total > FULL && !this.opened;
+    this.small = (total > FULL && !this.opened) || (idle && total > FEW);
     const drawn = this._drawn(present, total);
     this.cells.classList.toggle("squares", this.small);
     this.list.update(drawn);
@@ -55,7 +55,7 @@ export class Slots {
 
   _toggle() {
     this.opened = !this.opened;
-    this.update(this.entry, this.slots, this.now);
+    this.update(this.entry, this.slots, this.now, this.idle);
   }
 
   _place(slots) {
