@@ -11,7 +11,7 @@ from typing import Any
 from proxy.demo.terms import ANSWER_S, FIRST_BYTE_S, Terms
 
 _EVENTS_A_SECOND = 5.0  # of one stream
-_MEAN_S = 7.0  # beyond the shortest
+_MEAN_S = 5.0  # beyond the shortest
 _GOES_ON = 0.7  # how often a call is followed by a tool's
 _MOST_CALLS = 8  # of one prompt
 _THOUGHTS = (
