@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import dataclasses
 import io
 import json
 import re
@@ -22,6 +23,7 @@ from proxy.store import MINUTE_MS, Minute, SavedEvent, Span
 
 PROVIDER = "api.example"
 UPSTREAM = {"limit": 4, "cooldown": "0s", "provider": PROVIDER}
+WIDE = "wide.example"
 GAP = range(20, 30)  # minutes ago
 
 
@@ -68,6 +70,7 @@ async def _live_through(rig: Rig) -> None:
         event(40, now, "reduced", limit=3, originalLimit=4, notice=""),
         event(40, now, "paused", cause="concurrency", until=now),
     ]
+    minutes += [dataclasses.replace(minute(ago, now), provider_id=WIDE, limit=500) for ago in range(5, 0, -1)]
     await write_history(rig.proxy.state, minutes, events)
     await rig.proxy.start()
 
@@ -146,6 +149,14 @@ async def test_table_has_every_value_newest_first(plots: Plots) -> None:
     rows = await plots.rows("in-flight")
     assert rows[-1][1:] == ["4", "2", "4", "0", "0", "no"]
     assert ["3", "2", "3", "1", "1", "30 s"] in [row[1:] for row in rows]
+
+
+async def test_limit_far_above_the_use_is_told_and_does_not_flatten_it(past: Rig, fresh: Opener) -> None:
+    plots = await (await (await fresh(past, WIDE)).open()).shown()
+    assert "at most 3 of 500" in await plots.summary("in-flight")
+    top = "Chart.getChart(document.querySelector('[data-plot=in-flight] canvas')).scales.y.max"
+    assert await plots.page.evaluate(top) == 4
+    await expect(plots.figure("in-flight").locator("tbody td").nth(2)).to_have_text("500")
 
 
 async def test_series_differ_by_more_than_colour(plots: Plots) -> None:

@@ -6,42 +6,18 @@
 // Rule 1: nothing is drawn that is not recorded, and what could not be fetched is said; what was drawn stays meanwhile.
 // Rule 2: it asks every 30 s while it is seen, and never while it is not.
 // Rule 3: after destroy() nothing of it is left: no timer, no listener, no canvas.
-//
-// The plotting library is Chart.js (MIT), which the Python package `chartkick` ships and the proxy serves (library.py).
 
 import { bandsOf, rowsOf } from "./plots_data.js";
 import { save } from "./plots_export.js";
 import { makeFigure } from "./plots_figure.js";
 import { KINDS } from "./plots_kinds.js";
 import { makeHappened } from "./plots_happened.js";
+import { dressed, library } from "./plots_library.js";
 import { MARKS } from "./plots_marks.js";
 import { RANGES } from "./plots_words.js";
 
 const EVERY_MS = 30000;
 const INKS = ["flight", "limit", "queue", "wait", "first", "muted", "grid", "ground", "pause", "good", "bad", "warn", "info"];
-
-async function library(api) {
-  try {
-    await import("./chart.js");
-    return globalThis.Chart ?? null;
-  } catch {
-    await api.raw("page/chart.js"); // says in words why it is not there
-    return null;
-  }
-}
-
-// The plots' sheet: their colours are read from it, so that it must be in force before anything is drawn.
-async function dressed() {
-  let link = document.querySelector('link[href$="plots.css"]');
-  if (link === null) {
-    link = Object.assign(document.createElement("link"), { rel: "stylesheet", href: new URL("plots.css", import.meta.url) });
-    document.head.append(link);
-  }
-  if (link.sheet !== null) return;
-  await new Promise((settled) => {
-    for (const outcome of ["load", "error"]) link.addEventListener(outcome, settled, { once: true });
-  });
-}
 
 function button(action, words) {
   const made = document.createElement("button");

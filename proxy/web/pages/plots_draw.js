@@ -5,14 +5,10 @@
 // Rule 3: Chart.js listens to nothing; who points where is for plots_figure.js.
 
 import { axisTo, timesBetween } from "./plots_data.js";
-import { drawShape, heaviest } from "./plots_marks.js";
-import { figure, tick } from "./plots_words.js";
+import { SHAPES_PX, overlay } from "./plots_overlay.js";
+import { tick } from "./plots_words.js";
 
 const AXIS_PX = 62; // of every plot the same, so that a moment is at one place in those below each other
-const SHAPES_PX = 16; // above the plot
-const SHAPE_APART_PX = 13;
-const LINE_APART_PX = 3;
-const LEAST_BAND_PX = 2;
 const DOT_PX = 2.5;
 const FAR = 3; // a limit this many times over what was used is left out of the axis: the use would be a line at 0
 const FAR_FROM = 8;
@@ -25,9 +21,12 @@ const LOOKS = {
 
 // `show(view)`, `recolour()`, `cursor(row)`, `rowAt(px)`, `destroy()`. A view has `rows, bands, marks, since, until, range`.
 export function draw(Chart, canvas, kind, ink) {
-  let view = { rows: [], bands: [], marks: [], since: 0, until: 1, range: "hour" };
-  let pointed = null;
-  let axis = { top: 1, step: 1, farLimit: null };
+  // What is drawn now; the overlay reads it.
+  const now = {
+    view: { rows: [], bands: [], marks: [], since: 0, until: 1, range: "hour" },
+    pointed: null,
+    axis: { top: 1, step: 1 },
+  };
 
   const chart = new Chart(canvas, {
     type: "line",
@@ -43,7 +42,7 @@ export function draw(Chart, canvas, kind, ink) {
       plugins: { legend: { display: false }, tooltip: { enabled: false } },
       scales: { x: timeAxis(), y: valueAxis() },
     },
-    plugins: [{ id: "slotgate", beforeDatasetsDraw: drawBehind, afterDatasetsDraw: drawBefore }],
+    plugins: [overlay(kind, ink, now)],
   });
 
   function dataset(series) {
@@ -68,10 +67,10 @@ export function draw(Chart, canvas, kind, ink) {
     return {
       type: "linear",
       grid: { display: false },
-      ticks: { autoSkip: false, maxRotation: 0, callback: (at) => tick(at, view.range) },
+      ticks: { autoSkip: false, maxRotation: 0, callback: (at) => tick(at, now.view.range) },
       afterBuildTicks: (scale) => {
         const width = scale.chart.width - AXIS_PX;
-        scale.ticks = timesBetween(view.since, view.until, view.range, width).map((value) => ({ value }));
+        scale.ticks = timesBetween(now.view.since, now.view.until, now.view.range, width).map((value) => ({ value }));
       },
     };
   }
@@ -84,7 +83,7 @@ export function draw(Chart, canvas, kind, ink) {
       ticks: { autoSkip: false, padding: 6, callback: (value) => (value === 0 ? "0" : kind.shows(value)) },
       afterFit: (scale) => { scale.width = AXIS_PX; },
       afterBuildTicks: (scale) => {
-        scale.ticks = Array.from({ length: Math.round(axis.top / axis.step) + 1 }, (_, at) => ({ value: at * axis.step }));
+        scale.ticks = Array.from({ length: Math.round(now.axis.top / now.axis.step) + 1 }, (_, at) => ({ value: at * now.axis.step }));
       },
     };
   }
@@ -104,22 +103,22 @@ export function draw(Chart, canvas, kind, ink) {
   }
 
   function measure() {
-    const most = (series) => Math.max(0, ...view.rows.map((row) => row.point?.[series.key] ?? 0));
+    const most = (series) => Math.max(0, ...now.view.rows.map((row) => row.point?.[series.key] ?? 0));
     const limit = kind.series.find((series) => series.key === "limit");
     const used = Math.max(...kind.series.filter((series) => series !== limit).map(most));
     const greatest = limit ? most(limit) : 0;
     const far = greatest > FAR_FROM && greatest > FAR * used;
-    axis = { ...axisTo(Math.max(used, far ? 0 : greatest), kind.isLength), farLimit: far ? greatest : null };
+    now.axis = axisTo(Math.max(used, far ? 0 : greatest), kind.isLength);
   }
 
   function show(next) {
-    view = next;
+    now.view = next;
     measure();
     for (const [at, series] of kind.series.entries()) {
-      chart.data.datasets[at].data = view.rows.flatMap((row, place) => dots(row, place, series.key));
+      chart.data.datasets[at].data = now.view.rows.flatMap((row, place) => dots(row, place, series.key));
     }
-    Object.assign(chart.options.scales.x, { min: view.since, max: view.until });
-    chart.options.scales.y.max = axis.top;
+    Object.assign(chart.options.scales.x, { min: now.view.since, max: now.view.until });
+    chart.options.scales.y.max = now.axis.top;
     recolour();
   }
 
@@ -127,8 +126,8 @@ export function draw(Chart, canvas, kind, ink) {
   function dots(row, place, key) {
     const dot = { x: row.x, y: row.point?.[key] ?? null };
     if (!kind.stepped || !row.point) return [dot];
-    const before = view.rows[place - 1]?.point ? [] : [{ ...dot, x: row.at }];
-    const after = view.rows[place + 1]?.point ? [] : [{ ...dot, x: row.until }];
+    const before = now.view.rows[place - 1]?.point ? [] : [{ ...dot, x: row.at }];
+    const after = now.view.rows[place + 1]?.point ? [] : [{ ...dot, x: row.until }];
     return [...before, dot, ...after];
   }
 
@@ -137,110 +136,18 @@ export function draw(Chart, canvas, kind, ink) {
     chart.update("none");
   }
 
-  function drawBehind({ ctx, chartArea: { left, right, top, bottom }, scales: { x } }) {
-    const xOf = (at) => x.getPixelForValue(at);
-    ctx.save();
-    ctx.beginPath();
-    ctx.rect(left, top, right - left, bottom - top);
-    ctx.clip();
-    for (const [from, until] of view.bands) band(ctx, xOf(from), Math.max(LEAST_BAND_PX, xOf(until) - xOf(from)), top, bottom);
-    ctx.globalAlpha = 0.5;
-    for (const { mark, x: at } of heaviest(view.marks, xOf, LINE_APART_PX)) {
-      if (mark.kind !== "paused") stroke(ctx, Math.round(at) + 0.5, top, bottom, ink(`mark-${mark.kind}`), [2, 3]);
-    }
-    ctx.restore();
-  }
-
-  // Shaded and hatched: a pause is seen without colours too.
-  function band(ctx, from, width, top, bottom) {
-    ctx.save();
-    ctx.beginPath();
-    ctx.rect(from, top, width, bottom - top);
-    ctx.clip();
-    ctx.fillStyle = ctx.strokeStyle = ink("pause");
-    ctx.globalAlpha = 0.13;
-    ctx.fillRect(from, top, width, bottom - top);
-    ctx.globalAlpha = 0.3;
-    ctx.lineWidth = 1;
-    ctx.beginPath();
-    const height = bottom - top;
-    for (let at = Math.floor((from - height) / 7) * 7; at < from + width; at += 7) {
-      ctx.moveTo(at, bottom);
-      ctx.lineTo(at + height, top);
-    }
-    ctx.stroke();
-    ctx.restore();
-  }
-
-  function drawBefore({ ctx, chartArea: { left, right, top, bottom }, scales: { x, y } }) {
-    const xOf = (at) => x.getPixelForValue(at);
-    ctx.save();
-    if (kind.showsShapes) {
-      for (const { mark, x: at } of heaviest(view.marks, xOf, SHAPE_APART_PX)) {
-        if (at < left - 1 || at > right + 1) continue;
-        ctx.fillStyle = ink(`mark-${mark.kind}`);
-        drawShape(ctx, mark.kind, at, top - SHAPES_PX / 2 - 2);
-      }
-      nameLimit(ctx, right, top, y);
-    }
-    if (pointed) pointAt(ctx, Math.round(xOf(pointed.x)) + 0.5, top, bottom, y);
-    ctx.restore();
-  }
-
-  function nameLimit(ctx, right, top, y) {
-    const limit = view.rows.at(-1)?.point?.limit ?? null;
-    if (limit === null) return;
-    const words = axis.farLimit === null ? `limit ${figure(limit)}` : `limit ${figure(limit)} ↑`;
-    ctx.font = `600 11px ${chart.options.font.family}`;
-    ctx.textAlign = "right";
-    ctx.textBaseline = "bottom";
-    ctx.lineWidth = 4;
-    ctx.lineJoin = "round";
-    ctx.strokeStyle = ink("ground");
-    ctx.fillStyle = ink("limit");
-    const at = axis.farLimit === null ? y.getPixelForValue(limit) - 4 : top + 13;
-    ctx.strokeText(words, right - 4, at);
-    ctx.fillText(words, right - 4, at);
-  }
-
-  function pointAt(ctx, at, top, bottom, y) {
-    stroke(ctx, at, top, bottom, ink("muted"), []);
-    for (const series of kind.series) {
-      const value = pointed.point[series.key] ?? null;
-      if (value === null || value > axis.top) continue;
-      ctx.beginPath();
-      ctx.arc(at, y.getPixelForValue(value), 4, 0, 2 * Math.PI);
-      ctx.fillStyle = ink(series.ink);
-      ctx.strokeStyle = ink("ground");
-      ctx.lineWidth = 2;
-      ctx.fill();
-      ctx.stroke();
-    }
-  }
-
-  function stroke(ctx, at, top, bottom, colour, dash) {
-    ctx.strokeStyle = colour;
-    ctx.lineWidth = 1;
-    ctx.setLineDash(dash);
-    ctx.beginPath();
-    ctx.moveTo(at, top);
-    ctx.lineTo(at, bottom);
-    ctx.stroke();
-    ctx.setLineDash([]);
-  }
-
   return {
     show,
     recolour,
     cursor(row) {
-      if (row === pointed) return;
-      pointed = row;
+      if (row === now.pointed) return;
+      now.pointed = row;
       chart.draw();
     },
     // The row that is recorded nearest to a place on the canvas.
     rowAt(px) {
       const at = chart.scales.x.getValueForPixel(px);
-      return view.rows.reduce(
+      return now.view.rows.reduce(
         (nearest, row) => (row.point && !(Math.abs(nearest?.x - at) <= Math.abs(row.x - at)) ? row : nearest), null);
     },
     pixelOf: (row) => chart.scales.x.getPixelForValue(row.x),
