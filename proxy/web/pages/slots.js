@@ -62,7 +62,7 @@ export class Slots {
     const ids = new Set(slots.map((slot) => slot.id));
     for (const id of this.places.keys()) if (!ids.has(id)) this.places.delete(id);
     const taken = new Set(this.places.values());
-    const within = this.entry.limit ?? slots.length; // beyond it nobody stays while there is a hole
+    const within = Math.max(this.entry.limit ?? 0, slots.length); // beyond it nobody stays: there is a hole
     let free = 0;
     for (const { id } of slots) {
       while (taken.has(free)) free += 1;
