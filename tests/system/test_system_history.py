@@ -1,5 +1,6 @@
 # What was, of a real process with real traffic: it is told while it goes on, and after a restart, and after a kill.
 
+import asyncio
 from typing import Any
 
 from blackbox.admin import part
@@ -59,6 +60,21 @@ async def test_traffic_is_told_and_outlives_the_process(start: Starter) -> None:
     assert (await total(rig, "granted"), await total(rig, "completed")) == (2, 2)
     await one_waits_for_another(rig)
     assert await total(rig, "granted") == 4
+
+
+async def test_who_waited_while_nobody_asked_is_told_afterwards(start: Starter) -> None:
+    rig = await start(UPSTREAMS)
+    client = await rig.ask("first")
+    call = await rig.up.call()
+    (second,) = await rig.line_up("second")
+    await asyncio.sleep(3)  # three looks; a question would be one of its own
+    await rig.finish(call, client)
+    await rig.finish(await rig.up.call(), second)
+    await rig.at_rest()
+    found = await points(rig)
+    assert max(point["queuedMax"] for point in found) == 1
+    assert max(point["queuedMean"] for point in found) > 0
+    assert max(point["oldestWaitMsMax"] for point in found) > 500
 
 
 async def test_refusal_is_a_mark_and_a_pause_that_is_counted(start: Starter) -> None:
