@@ -1,5 +1,5 @@
-# What the browser's tests are given: `rig`, a proxy of the test's own with a provider that the test steps by hand, and
-# `open_window`, windows on its page. A window that complained of anything fails its test.
+# What the browser's tests are given: `rig`, the module's proxy with a provider that the test steps by hand; `start`,
+# for a test that needs one of its own; `open_window`, windows on the page. A window that complained fails its test.
 #
 # Rule 1: all of them run in one event loop, so that one browser serves a worker's tests.
 # Rule 2: windows share nothing: each has its own profile.
@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from blackbox.rig import Options, Rig, Starter, a_rig
+from blackbox.shared import Shared
 from onscreen import chromium
 from onscreen.window import Opener, Window
 from playwright.async_api import Browser
@@ -48,10 +49,25 @@ async def start(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         yield starter
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Shared]:
+    shared = Shared(lambda: tmp_path_factory.mktemp("proxy"), {"up": BUSY}, {})
+    yield shared
+    await shared.close()
+
+
 @pytest_asyncio.fixture(loop_scope="session")
-async def rig(start: Starter) -> Rig:
-    """A proxy in front of one provider, `api.example`, with limit 2."""
-    return await start()
+async def rig(shared: Shared) -> AsyncIterator[Rig]:
+    """The module's proxy in front of one provider, `api.example`, with limit 2; at rest again after the test."""
+    rig = await shared.get()
+    yield rig
+    try:
+        for workspace in (await rig.admin.get("/concurrency/workspaces")).json["workspaces"]:
+            await rig.star(workspace["workspaceId"], False)
+        await rig.reset()
+    except BaseException:
+        await shared.close()
+        raise
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -1,10 +1,93 @@
-# The page stays live, and says when it is not.
+# The page stays live by itself, says when it is not, and finds its way back.
+
+import signal
 
 from blackbox.rig import Rig
+from blackbox.waiting import until
+from onscreen.traffic import hold_slots, wait_in_line
 from onscreen.window import Window
-from playwright.async_api import expect
+from playwright.async_api import Request, expect
+
+HIDE = """(hidden) => {
+  Object.defineProperty(document, "hidden", {configurable: true, get: () => hidden});
+  Object.defineProperty(document, "visibilityState", {configurable: true, get: () => (hidden ? "hidden" : "visible")});
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
 
 
-async def test_page_opens_and_says_that_it_is_live(rig: Rig, window: Window) -> None:
-    await expect(window.locate("#connection")).to_contain_text("Live")
-    assert await window.overflow() <= 0
+async def same_page(window: Window) -> None:
+    """Marks the document; `not_reloaded` sees whether it is still there."""
+    await window.page.evaluate("globalThis.marked = true")
+
+
+async def not_reloaded(window: Window) -> None:
+    assert await window.page.evaluate("globalThis.marked === true"), "the page was loaded anew"
+
+
+async def test_what_happens_at_the_proxy_is_shown_without_a_reload(rig: Rig, window: Window) -> None:
+    await same_page(window)
+    card = window.card(rig.provider)
+    await expect(card.slots).to_have_count(0)
+    await hold_slots(rig)
+    await expect(card.slots).to_have_count(2)
+    await wait_in_line(rig, "first", "second")
+    await expect(card.waiters).to_have_count(2)
+    await expect(card.waiters.first).to_contain_text("beta")
+    await rig.up.calls[0].finish()
+    await expect(card.waiters).to_have_count(1)
+    await rig.limit(7)
+    await expect(card.part("limit").locator("input")).to_have_value("7")
+    await expect(card.waiters).to_have_count(0)
+    await not_reloaded(window)
+
+
+async def test_title_says_how_many_wait(rig: Rig, window: Window) -> None:
+    await expect(window.page).to_have_title("Slotgate")
+    await hold_slots(rig)
+    await wait_in_line(rig, "first", "second")
+    await expect(window.page).to_have_title("(2) Slotgate")
+
+
+async def test_lost_proxy_is_said_and_its_return_found(rig: Rig, window: Window) -> None:
+    window.allow_failing_calls()
+    await same_page(window)
+    await rig.proxy.kill()
+    await window.lost()
+    await rig.proxy.come_back()
+    await window.live()
+    await rig.limit(5)
+    await expect(window.card(rig.provider).part("limit").locator("input")).to_have_value("5")
+    await not_reloaded(window)
+
+
+async def test_proxy_that_hangs_is_said_to_be_lost(rig: Rig, window: Window) -> None:
+    window.allow_failing_calls()
+    rig.proxy.signal(signal.SIGSTOP)
+    try:
+        await window.lost()
+    finally:
+        rig.proxy.signal(signal.SIGCONT)
+    await window.live()
+
+
+async def test_hidden_page_asks_for_nothing_and_looks_at_once_when_it_is_shown(rig: Rig, window: Window) -> None:
+    await window.page.clock.install()
+    await window.page.reload()
+    await window.live()
+    asked: list[str] = []
+
+    def remember(request: Request) -> None:
+        if "/concurrency/" in request.url:
+            asked.append(request.url)
+
+    window.page.on("request", remember)
+    await window.page.clock.run_for(5_000)
+    await until(lambda: asked, what="a look of the page that is seen")
+    await window.page.evaluate(HIDE, True)
+    await window.page.clock.run_for(1_000)  # what was begun ends
+    asked.clear()
+    await rig.limit(6)
+    await window.page.clock.run_for(60_000)
+    assert asked == []
+    await window.page.evaluate(HIDE, False)
+    await expect(window.card(rig.provider).part("limit").locator("input")).to_have_value("6")

@@ -5,7 +5,7 @@
 # Rule 2: a test with `rig` ends at rest: whoever loses a slot fails there, and the next test gets a new process.
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 import pytest_asyncio
 from blackbox import ws_aiohttp, ws_websockets
 from blackbox.rig import DEFAULT, Options, Rig, Starter, a_rig
+from blackbox.shared import Shared
 from blackbox.ws_rig import Tunnels, tunnels_to
 
 HERE = Path(__file__).parent
@@ -23,24 +24,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents and pytest_asyncio.is_async_test(item):
             item.add_marker(in_one_loop, append=False)
-
-
-class Shared:
-    """The process that the tests of one module share; a new one after a test that left it in disorder."""
-
-    def __init__(self, directory: Callable[[], Path], upstreams: Mapping[str, Options], top: Options) -> None:
-        self._directory, self._upstreams, self._top = directory, upstreams, top
-        self._stack = contextlib.AsyncExitStack()
-        self.rig: Rig | None = None
-
-    async def get(self) -> Rig:
-        if self.rig is None:
-            self.rig = await self._stack.enter_async_context(a_rig(self._directory(), self._upstreams, self._top))
-        return self.rig
-
-    async def close(self) -> None:
-        self.rig = None
-        await self._stack.aclose()
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")

@@ -19,6 +19,9 @@ addEventListener("securitypolicyviolation", (event) =>
 """
 
 
+expect.set_options(timeout=PATIENCE * 1000)
+
+
 class Window:
     """A tab with the page in it. `locate` finds what the page promises; `card` one provider's part of it."""
 
@@ -59,7 +62,11 @@ class Window:
 
     async def live(self) -> None:
         """Waits until the page says that what it shows is of now."""
-        await expect(self.locate("#connection")).to_contain_text("Live", timeout=PATIENCE * 1000)
+        await expect(self.locate("#connection")).to_contain_text("Live")
+
+    async def lost(self) -> None:
+        """Waits until the page says that what it shows is old."""
+        await expect(self.locate("#connection")).to_contain_text("Not connected", timeout=2 * PATIENCE * 1000)
 
     def locate(self, selector: str) -> Locator:
         return self.page.locator(selector)
@@ -118,7 +125,7 @@ class Card:
         return self.part("queue").locator("[data-waiter]")
 
     async def shows(self, part: str, text: str) -> None:
-        await expect(self.part(part)).to_contain_text(text, timeout=PATIENCE * 1000)
+        await expect(self.part(part)).to_contain_text(text, ignore_case=True)
 
 
 class Opener(Protocol):
