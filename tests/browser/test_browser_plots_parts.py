@@ -89,6 +89,18 @@ async def test_pauses_are_bands_as_long_as_they_were(
     assert await call(window, "data", "bandsOf", rows, marks) == bands
 
 
+@pytest.mark.parametrize(
+    ("first", "marks", "begin"),
+    [(None, [], 0), (0, [], 0), (29, [], 0), (31, [], 31), (50, [], 45), (50, [{"at": 40 * MINUTE}], 40), (59, [], 45)],
+)
+async def test_proxy_that_was_just_started_has_its_minutes_in_full_width(
+    window: Window, first: int | None, marks: list[Any], begin: int
+) -> None:
+    rows = [] if first is None else [row(first, 0)]
+    times = {"since": 0, "until": HOUR}
+    assert await call(window, "data", "beginOf", rows, marks, times, 15 * MINUTE) == begin * MINUTE
+
+
 async def test_ticks_are_round_times_of_the_viewers_clock_also_when_it_is_set_back(window: Window) -> None:
     midnight = 1_792_879_200_000  # 25 October 2026 in Berlin, a day of 25 hours
     at_noon = await call(window, "data", "timesBetween", midnight + 5, midnight + 25 * HOUR, "day", 300)

@@ -7,14 +7,14 @@
 // Rule 2: it asks every 30 s while it is seen, and never while it is not.
 // Rule 3: after destroy() nothing of it is left: no timer, no listener, no canvas.
 
-import { bandsOf, rowsOf } from "./plots_data.js";
+import { bandsOf, beginOf, rowsOf } from "./plots_data.js";
 import { save } from "./plots_export.js";
 import { makeFigure } from "./plots_figure.js";
 import { KINDS } from "./plots_kinds.js";
 import { makeHappened } from "./plots_happened.js";
 import { dressed, library } from "./plots_library.js";
 import { MARKS } from "./plots_marks.js";
-import { RANGES } from "./plots_words.js";
+import { RANGES, exactly } from "./plots_words.js";
 
 const EVERY_MS = 30000;
 const INKS = ["flight", "limit", "queue", "wait", "first", "muted", "grid", "ground", "pause", "good", "bad", "warn", "info"];
@@ -63,6 +63,7 @@ export function mountPlots(element, providerId, api) {
   let range = "hour";
   let figures = null;
   let view = null;
+  let recorded = ""; // since when, where that is not long ago
   let skew = 0; // the proxy's clock minus this one
   let asked = 0; // the newest request; an earlier one's answer is not shown
   let lastAt = 0;
@@ -117,7 +118,10 @@ export function mountPlots(element, providerId, api) {
       skew = answer.until - Date.now();
       lastAt = Date.now();
       const rows = rowsOf(answer);
-      view = { rows, bands: bandsOf(rows, told.marks), marks: told.marks, since: answer.since, until: answer.until, range: shown };
+      const { marks } = told;
+      const since = beginOf(rows, marks, answer, RANGES[shown].least);
+      view = { rows, bands: bandsOf(rows, marks), marks, since, until: answer.until, range: shown };
+      recorded = since > answer.since ? `recorded since ${exactly(rows[0].at, shown)}, ` : "";
       show();
       if (!failedToBegin()) complain("");
     } catch (error) {
@@ -132,7 +136,7 @@ export function mountPlots(element, providerId, api) {
   function show() {
     for (const figure of figures) figure.show(view);
     happened.show(view);
-    asOf.textContent = `as of ${new Date(lastAt).toLocaleTimeString()}`;
+    asOf.textContent = `${recorded}as of ${new Date(lastAt).toLocaleTimeString()}`;
   }
 
   function setRange(name) {

@@ -7,7 +7,7 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const TIMES = { // how far apart ticks may be, by range
   hour: [5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 20 * MINUTE, 30 * MINUTE],
-  day: [2 * HOUR, 3 * HOUR, 4 * HOUR, 6 * HOUR, 12 * HOUR],
+  day: [HOUR, 2 * HOUR, 3 * HOUR, 4 * HOUR, 6 * HOUR, 12 * HOUR],
   week: [DAY, 2 * DAY],
 };
 const TICK_PX = { hour: 62, day: 62, week: 58 }; // the room that one label takes
@@ -33,6 +33,14 @@ export function rowsOf({ points, stepMs, until }) {
 }
 
 const row = (at, until, point) => ({ at, until, x: (at + until) / 2, point });
+
+// From when on there is something to show: `since`, unless for more than half of the time nothing was recorded yet. A
+// proxy that was just started has its minutes in full width then; `least` ms are shown in any case.
+export function beginOf(rows, marks, { since, until }, least) {
+  if (!rows.length) return since;
+  const first = Math.min(rows[0].at, marks[0]?.at ?? until);
+  return first - since < (until - since) / 2 ? since : Math.min(first, until - least);
+}
 
 // `[from, until]` of each pause. A point tells how long of it was paused; which part, the marks tell, or its neighbours.
 export function bandsOf(rows, marks) {

@@ -6,10 +6,11 @@ const MOMENT = { hour: TWELVE ? "numeric" : "2-digit", minute: "2-digit" }; // 1
 const figures = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
 const moments = new Map(); // a formatter takes 50 µs to make; a table asks a hundred times
 
+// `least`: how much of it is shown where nothing was recorded before.
 export const RANGES = {
-  hour: { ms: 3600000, step: 1, words: "last hour" },
-  day: { ms: 86400000, step: 10, words: "last day" },
-  week: { ms: 604800000, step: 60, words: "last week" },
+  hour: { ms: 3600000, step: 1, least: 900000, words: "last hour" },
+  day: { ms: 86400000, step: 10, least: 10800000, words: "last day" },
+  week: { ms: 604800000, step: 60, least: 172800000, words: "last week" },
 };
 
 // "4", "3.2", "1,200".
