@@ -63,10 +63,13 @@ class Admin:
             with self._told():
                 connection.request("GET", self._target(path, ""), headers={**self._headers(), **headers})
                 response = connection.getresponse()
+            with response:
                 if response.status != 200 or response.headers.get_content_type() != media:
-                    self._read(response, response.read(_MOST))
+                    with self._told():
+                        content = response.read(_MOST)
+                    self._read(response, content)
                     raise self._stranger(response)
-            yield self._parts(response)
+                yield self._parts(response)
 
     def _parts(self, response: http.client.HTTPResponse) -> Iterator[bytes]:
         while True:
@@ -90,8 +93,8 @@ class Admin:
     ) -> tuple[http.client.HTTPResponse, bytes]:
         with self._told(), closing(self._connection()) as connection:
             connection.request(method, target, body, {**self._headers(), **headers})
-            response = connection.getresponse()
-            return response, response.read(_MOST)
+            with connection.getresponse() as response:
+                return response, response.read(_MOST)
 
     def _target(self, path: tuple[str, ...], query: str) -> str:
         base = "" if isinstance(self.at, Path) else self.at.path
@@ -154,4 +157,6 @@ class Admin:
 
 
 def _why(error: Exception) -> str:
+    if isinstance(error, http.client.IncompleteRead | http.client.RemoteDisconnected):
+        return "it has ended the connection"
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
