@@ -76,7 +76,7 @@ function draw() {
   const focused = document.activeElement;
   const some = data.providers.filter(isActive);
   const others = data.providers.filter((each) => !isActive(each));
-  summary.update(data, live.now() - lookedAt);
+  summary.update(data, live.now(), lookedAt);
   stars.update(data.workspaces);
   // First where a card goes to: one that moves is in the document all the time.
   active.update(some);

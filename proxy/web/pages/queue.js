@@ -4,7 +4,7 @@
 // Rule 2: a long queue is folded; what is not shown is not made.
 
 import { List, el, icon, setAttribute, setIcon, setText, show } from "./dom.js";
-import { brief, capital, number, roughly, span, visible, who } from "./words.js";
+import { brief, number, reason, roughly, span, visible, who } from "./words.js";
 
 const FOLDED = 20;
 const HAIR_MS = 900; // under it nobody reads a number
@@ -42,8 +42,9 @@ export class Queue {
     show(this.rows, shown.length > 0);
     this.rows.classList.toggle("long", shown.length > FOLDED);
     setText(this.count, waiters.length === 0 ? "" : order(waiters));
-    show(this.why, waiters.length > 0 && Boolean(entry.waitsFor));
-    if (entry.waitsFor) setText(this.reason, `${capital(entry.waitsFor.words)}.`);
+    const why = reason(entry, now);
+    show(this.why, waiters.length > 0 && why !== "");
+    setText(this.reason, why);
     show(this.nobody, waiters.length === 0);
     setText(this.nobody, nobody(entry));
     show(this.fold, waiters.length > FOLDED);

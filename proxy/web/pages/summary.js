@@ -1,7 +1,7 @@
 // The head of the page: who waits at all, where, how long; what is wrong with the proxy itself; the tab's title.
 
 import { List, el, setAttribute, setText, show } from "./dom.js";
-import { capital, count, number, span, visible } from "./words.js";
+import { count, number, reason, span, visible } from "./words.js";
 
 const find = (selector) => document.querySelector(selector);
 const COLOURS = { calm: "#4946d1", waiting: "#c77700", lost: "#7a828f" };
@@ -16,14 +16,15 @@ export class Summary {
     this.notices = new List(find("#notices"), ({ name }) => name, () => new Notice());
   }
 
-  update({ providers, process }, since) {
+  update({ providers, process }, now, lookedAt) {
+    const since = Math.max(0, now - lookedAt);
     const waiting = providers.filter(({ entry }) => entry.queued > 0);
     const queued = total(waiting, "queued");
     const inFlight = total(providers, "inFlight");
     const longest = Math.max(0, ...waiting.map(({ entry }) => entry.oldestWaitMs ?? 0)) + since;
     const running = inFlight === 0 ? "nothing is in flight" : `${number(inFlight)} in flight`;
     setText(this.words, queued === 0 ? `Nobody waits, ${running}.` : `${number(queued)} ${queued === 1 ? "waits" : "wait"}, the longest for ${span(longest)}.`);
-    setText(this.why, waiting.length === 1 && waiting[0].entry.waitsFor ? `${capital(waiting[0].entry.waitsFor.words)}.` : "");
+    setText(this.why, waiting.length === 1 ? reason(waiting[0].entry, now) : "");
     this.chips.update(providers.length < 2 ? [] : waiting.map(({ entry }) => ({ id: entry.providerId, entry, since })));
     setText(this.version, process.version);
     this.versionFirst ??= process.version;

@@ -85,6 +85,13 @@ export const who = (each) => `${visible(each.workspaceId)} · ${brief(each.conve
 
 export const cause = (name) => CAUSES[name] ?? name;
 
+// Why the first one waits, as a sentence; "" where nothing is told. A pause counts down here as it does in its banner.
+export function reason({ waitsFor, paused, pausedUntil, pauseCause }, now) {
+  if (!waitsFor) return "";
+  if (waitsFor.code !== "pause" || !paused) return `${capital(waitsFor.words)}.`;
+  return `Paused for another ${roughly(pausedUntil - now)}: ${cause(pauseCause)}.`;
+}
+
 // Whose the limit in force is.
 export function setter(entry) {
   if (entry.autoReduced) return `reduced from ${number(entry.autoReducedFrom)}`;
