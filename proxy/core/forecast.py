@@ -1,9 +1,9 @@
-# How long each waiter can expect to wait: the queue is played through, with how long slots have been held lately.
+# How long each waiter can expect to wait: the queue is played through, as the last requests let expect.
 #
 # Rule 1: it is asked for by people, never on a request's way: O(n log n) each time, of slots and waiters.
-# Rule 2: it is an expectation and no promise. It does not know who will come with a star or an older prompt, who will
-#         leave, what the provider will refuse, and how long a gate takes to let somebody go. What others use, as far
-#         as polls tell, is counted as used for good.
+# Rule 2: it is an expectation and no promise. It knows that agents come back with the prompt at which they work, and
+#         nothing of who will come with a new star, who will leave, what the provider will refuse, and how long a gate
+#         takes to let somebody go. What others use, as far as polls tell, is counted as used for good.
 # Rule 3: what nothing is known of is None, and not a guess: before the first slot was given back nobody knows how long
 #         one is held.
 
@@ -12,10 +12,14 @@ from math import inf
 from typing import NamedTuple
 
 from proxy.core.model import Ticket
+from proxy.core.past import past, turn_of
 from proxy.core.pause import OPERATOR, PROBE_S, State
 from proxy.core.queue import Queue
 
 _LEAST = 0.1  # of a usual hold: what is left of one that takes longer than usual
+_PLAYED = 1000  # slots given one by one; who is behind that comes in at the usual pace
+
+Key = tuple[bool, float, float]
 
 
 class Expected(NamedTuple):
@@ -27,48 +31,70 @@ class Expected(NamedTuple):
     rests_until_at: float | None
 
 
-def expected_waits(queue: Queue, now: float) -> list[Expected]:
-    """Of every waiter, in the order of service. Nobody waits longer than who comes after, but for those who rest:
-    others go meanwhile."""
-    line, rests, course = queue.waiting.ordered(), queue.waiting.rests(), _Course(queue, now)
-    starts = [inf] * len(line)
-    ready = [place for place, ticket in enumerate(line) if ticket.id not in rests]  # in order, so it is a heap
-    resting = [(rests[ticket.id], place) for place, ticket in enumerate(line) if ticket.id in rests]
-    resting.sort(reverse=True)  # taken from the end
-    while ready or resting:
+def expected_waits(queue: Queue, now: float, now_ms: int) -> list[Expected]:
+    """Of every waiter, in the order of service; `now_ms` is `now` as epoch milliseconds. Nobody waits longer than who
+    comes after, but for those who rest: others go meanwhile."""
+    line, rests = queue.waiting.ordered(), queue.waiting.rests()
+    starts = _starts(queue, line, [queue.waiting.key(ticket) for ticket in line], now, now_ms)
+    return [Expected(one, _wait_s(at, now), rests.get(one.id)) for one, at in zip(line, starts, strict=True)]
+
+
+def newcomer_wait_s(queue: Queue, now: float, now_ms: int) -> float | None:
+    """Of somebody who comes now with a new prompt; None: unknown."""
+    line = queue.waiting.ordered()
+    keys: list[Key] = [*(queue.waiting.key(ticket) for ticket in line), (True, now_ms, inf)]
+    return _wait_s(_starts(queue, line, keys, now, now_ms)[-1], now)
+
+
+def _wait_s(at: float, now: float) -> float | None:
+    return None if at == inf else max(0.0, at - now)
+
+
+def _starts(queue: Queue, line: list[Ticket], keys: list[Key], now: float, now_ms: int) -> list[float]:
+    """When those with `keys` go, which are in order and begin with those of `line`; inf: unknown."""
+    rests = queue.waiting.rests()
+    wakes = {place: rests[ticket.id] for place, ticket in enumerate(line) if ticket.id in rests}
+    resting = sorted(((at, place) for place, at in wakes.items()), reverse=True)  # taken from the end
+    ready = [place for place in range(len(keys)) if place not in wakes]  # in order, so it is a heap
+    course, starts = _Course(queue, line, now, now_ms), [inf] * len(keys)
+    while (ready or resting) and (course.given < _PLAYED or course.pace_s == inf):
         if resting and (not ready or resting[-1][0] <= course.next_at):
             at, place = resting.pop()
             course.wait(at)
             heappush(ready, place)
-        else:
-            starts[heappop(ready)] = course.start()
-    return [
-        Expected(ticket, _wait_s(start_at, now), rests.get(ticket.id))
-        for ticket, start_at in zip(line, starts, strict=True)
-    ]
-
-
-def newcomer_wait_s(queue: Queue, now: float) -> float | None:
-    """Of somebody who comes now and goes last; None: unknown."""
-    course = _Course(queue, now)
-    for _ in range(len(queue.waiting)):
-        course.start()
-    return _wait_s(course.next_at, now)
+        elif (start_at := course.give(keys[ready[0]])) is not None:
+            starts[heappop(ready)] = start_at
+    for number, place in enumerate(sorted([*ready, *(place for _, place in resting)])):
+        starts[place] = max(course.next_at + number * course.pace_s, wakes.get(place, now))
+    return starts
 
 
 class _Course:
-    """What is to come: when the slots will be free, and when waiters may go at all."""
+    """What is to come: when slots will be free, when waiters may go at all, and who comes back before them."""
 
-    def __init__(self, queue: Queue, now: float) -> None:
-        slots, limit, pause = queue.slots, queue.limit.value, queue.pause
-        rest_s = 0.0 if limit is None else queue.cooldown.seconds
-        mean_s = slots.mean_hold_s
-        self._taken_s = 0.0 if limit is None else inf if mean_s is None else mean_s + rest_s
+    def __init__(self, queue: Queue, line: list[Ticket], now: float, now_ms: int) -> None:
+        slots, limit, pause, waiting = queue.slots, queue.limit.value, queue.pause, queue.waiting
+        held = slots.holding()
+        here = {turn_of(ticket) for ticket in [*line, *(slot.ticket for slot in held)]}
+        seen = past(slots.past, here, now, now_ms)
+        self.given = 0
+        hold_s = inf if slots.mean_hold_s is None else slots.mean_hold_s
+        self._hold_s, self._gap_s, self._returns = hold_s, seen.gap_s, seen.returns
+        self._rest_s = queue.cooldown.seconds
+        self._share = 0.5  # of one who comes back
+        self._away: list[tuple[float, Key]] = []  # who will come back, and when
+        self._back: list[Key] = []  # who has
         free_at = [slot.cooled_at for slot in slots.resting()]
-        for slot in slots.holding():
-            left_s = inf if mean_s is None else max(mean_s - (now - slot.granted_at), _LEAST * mean_s)
-            free_at.append(now + left_s + rest_s)
-        self._free_at = [now] if limit is None else _of(limit - (queue.gate.external(now) or 0), free_at, now)
+        for slot in held:
+            left_s = max(hold_s - (now - slot.granted_at), _LEAST * hold_s)
+            free_at.append(now + left_s + self._rest_s)
+            self._end(now + left_s, waiting.key(slot.ticket))
+        for ticket, at in seen.gone:
+            self._end(at, waiting.key(ticket))
+        if limit is None:  # nobody waits for anybody
+            self._free_at, self._hold_s, self._rest_s = [now], 0.0, 0.0
+        else:
+            self._free_at = _of(limit - (queue.gate.external(now) or 0), free_at, now)
         self._opens_at = now
         if pause.until_at is not None:
             self._opens_at = max(now, pause.until_at)
@@ -81,18 +107,37 @@ class _Course:
         """When the next one goes; inf: unknown."""
         return max(self._free_at[0], self._opens_at)
 
+    @property
+    def pace_s(self) -> float:
+        """How much later than another the next one in the queue goes, on the long run."""
+        return (self._hold_s + self._rest_s) / len(self._free_at) / (1 - self._returns)
+
     def wait(self, until_at: float) -> None:
         """Nobody goes before `until_at`."""
         self._opens_at = max(self._opens_at, until_at)
 
-    def start(self) -> float:
-        """Let the next one go: when."""
+    def give(self, key: Key) -> float | None:
+        """Give the next slot to the waiter with `key`, or to somebody who is back and goes before it: when it went;
+        None: it was the other."""
         at = self.next_at
-        heapreplace(self._free_at, at + self._taken_s)
+        while self._away and self._away[0][0] <= at:
+            heappush(self._back, heappop(self._away)[1])
+        overtaken = bool(self._back) and self._back[0] < key
+        taker = heappop(self._back) if overtaken else key
+        heapreplace(self._free_at, at + self._hold_s + self._rest_s)
+        self._end(at + self._hold_s, taker)
+        self.given += 1
         if self._alone:
             self._alone = False
             self.wait(at + PROBE_S)
-        return at
+        return None if overtaken else at
+
+    def _end(self, at: float, key: Key) -> None:
+        """A call ends at `at`, and another follows it or not. How often one does is known, so it is spread evenly."""
+        self._share += self._returns
+        if self._share >= 1:
+            self._share -= 1
+            heappush(self._away, (at + self._gap_s, (key[0], key[1], inf)))
 
 
 def _of(count: int, free_at: list[float], now: float) -> list[float]:
@@ -103,7 +148,3 @@ def _of(count: int, free_at: list[float], now: float) -> list[float]:
     free_at = sorted([*free_at, *[now] * (count - len(free_at))])[-count:]
     heapify(free_at)
     return free_at
-
-
-def _wait_s(at: float, now: float) -> float | None:
-    return None if at == inf else max(0.0, at - now)

@@ -319,13 +319,14 @@ class Scheduler:
         """Why the first in the queue is not let in at this moment; None: nobody waits."""
         return obstacle(self._queue, now)
 
-    def expected_waits(self, now: float) -> list[Expected]:
-        """Who waits, in the order of service, and how much longer that may take; for people who look."""
-        return forecast.expected_waits(self._queue, now)
+    def expected_waits(self, now: float, now_ms: int) -> list[Expected]:
+        """Who waits, in the order of service, and how much longer that may take; for people who look. `now_ms` is the
+        same moment as epoch milliseconds."""
+        return forecast.expected_waits(self._queue, now, now_ms)
 
-    def newcomer_wait_s(self, now: float) -> float | None:
-        """The same for somebody who came now and went last; None: unknown."""
-        return forecast.newcomer_wait_s(self._queue, now)
+    def newcomer_wait_s(self, now: float, now_ms: int) -> float | None:
+        """The same for somebody who came now with a new prompt; None: unknown."""
+        return forecast.newcomer_wait_s(self._queue, now, now_ms)
 
     def snapshot(self, now: float) -> Snapshot:
         """Everything a status shows, at one moment."""

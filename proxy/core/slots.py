@@ -5,20 +5,21 @@
 
 from collections import deque
 from heapq import heappop, heappush
-from itertools import takewhile
+from itertools import islice, takewhile
 from math import inf
 
 from proxy.core.model import Phase, Slot, Ticket
 
 ON_ITS_WAY_S = 0.15  # how long a request may take to where it is counted
-_HOLDS_KEPT = 32  # enough for a mean, and few enough that it follows what agents do now
+_PAST_KEPT = 128  # enough to see prompts of many calls begin and go on
+_HOLDS = 32  # of them, the latest: enough for a mean, and few enough that it follows what agents do now
 _COOLING = Phase.COOLING  # looking up a member of an enum is a call in Python 3.11
 
 
 class Slots:
     """The slots of one provider that are not free. `grants` counts all that were ever given."""
 
-    __slots__ = ("_cooling", "_held", "_holds_s", "grants", "in_flight", "next_cooled_at", "taken")
+    __slots__ = ("_cooling", "_held", "grants", "in_flight", "next_cooled_at", "past", "taken")
 
     def __init__(self) -> None:
         self._held: dict[int, Slot] = {}
@@ -27,7 +28,7 @@ class Slots:
         self.grants = 0
         self.in_flight = 0  # held and cooling, and the one that a poll keeps; every grant asks for it
         self.taken = 0  # of the held ones: their answers have begun, and well
-        self._holds_s: deque[float] = deque(maxlen=_HOLDS_KEPT)  # how long the last ones were held
+        self.past: deque[tuple[float, Slot]] = deque(maxlen=_PAST_KEPT)  # given back after being held for so long
 
     @property
     def held(self) -> int:
@@ -36,7 +37,8 @@ class Slots:
     @property
     def mean_hold_s(self) -> float | None:
         """How long a slot is held, by the last ones that were given back; None: none ever was."""
-        return sum(self._holds_s) / len(self._holds_s) if self._holds_s else None
+        latest = [held_s for held_s, _ in islice(reversed(self.past), _HOLDS)]
+        return sum(latest) / len(latest) if latest else None
 
     def grant(self, ticket: Ticket, now: float) -> Slot:
         """A new slot, held by `ticket`."""
@@ -54,7 +56,7 @@ class Slots:
         if slot.taken:
             self.taken -= 1
         held_s = now - slot.granted_at
-        self._holds_s.append(held_s)
+        self.past.append((held_s, slot))
         if rest_s > 0:
             cooled_at = slot.cooled_at = now + rest_s
             heappush(self._cooling, (cooled_at, slot.grant, slot))

@@ -166,7 +166,11 @@ class Waitlist:
     def ordered(self) -> list[Ticket]:
         """Every waiter in the order of service: O(n log n), for pages and for the end of a queue."""
         everybody = [*self.ready.values(), *self.resting.values()]
-        return sorted(everybody, key=lambda ticket: (ticket.workspace not in self._stars, ticket.order))
+        return sorted(everybody, key=self.key)
+
+    def key(self, ticket: Ticket) -> tuple[bool, int, int]:
+        """What the order of service goes by, whether `ticket` waits or not."""
+        return (ticket.workspace not in self._stars, ticket.prompt_started_at, ticket.id)
 
     def _advance(self, room: _Room) -> int:
         """The key of the first live waiter of `room`, after its former first has left."""

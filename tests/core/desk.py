@@ -116,9 +116,9 @@ class Desk:
 
     # --- clients ---
 
-    def ask(self, name: str, *, workspace: str = "w", started: int = 0) -> list[str]:
+    def ask(self, name: str, *, workspace: str = "w", conversation: str | None = None, started: int = 0) -> list[str]:
         ticket = Ticket(
-            id=next(self._ids), workspace=workspace, conversation=None, prompt_started_at=started, path=name
+            id=next(self._ids), workspace=workspace, conversation=conversation, prompt_started_at=started, path=name
         )
         self.tickets[name] = ticket
         return self._told(self.scheduler.request(ticket, self.now))

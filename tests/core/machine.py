@@ -673,7 +673,8 @@ class SchedulerMachine(RuleBasedStateMachine):
 
     @invariant()
     def nobody_is_told_to_wait_for_less_than_what_is_known(self) -> None:
-        told, newcomer_s = self.subject.expected_waits(self.now), self.subject.newcomer_wait_s(self.now)
+        told = self.subject.expected_waits(self.now, MORNING_MS)
+        newcomer_s = self.subject.newcomer_wait_s(self.now, MORNING_MS)
         assert [one.ticket for one in told] == self.everybody
         assert [one.rests_until_at for one in told] == [
             self.dozing[one.ticket.id][0] if one.ticket.id in self.dozing else None for one in told

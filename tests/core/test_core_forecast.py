@@ -9,7 +9,7 @@ from heapq import heapify, heappop, heappush, heapreplace
 import pytest
 from desk import Desk
 
-from proxy.core.scheduler import Scheduler
+from proxy.core.forecast import Expected
 
 
 def used(limit: int | None = 1, hold_s: float = 10.0, **settings: object) -> Desk:
@@ -23,12 +23,16 @@ def used(limit: int | None = 1, hold_s: float = 10.0, **settings: object) -> Des
     return desk
 
 
+def told(desk: Desk) -> list[Expected]:
+    return desk.scheduler.expected_waits(desk.now, round(desk.now * 1000))
+
+
 def waits(desk: Desk) -> dict[str, float | None]:
-    return {one.ticket.path: one.wait_s for one in desk.scheduler.expected_waits(desk.now)}
+    return {one.ticket.path: one.wait_s for one in told(desk)}
 
 
 def newcomer(desk: Desk) -> float | None:
-    return desk.scheduler.newcomer_wait_s(desk.now)
+    return desk.scheduler.newcomer_wait_s(desk.now, round(desk.now * 1000))
 
 
 def test_before_any_slot_was_given_back_nobody_knows() -> None:
@@ -126,7 +130,7 @@ def test_one_that_rests_goes_when_its_rest_is_over_though_a_slot_is_free() -> No
     desk.ask("a")
     desk.at(10.0)
     desk.requeue("a", 3.0)
-    assert desk.scheduler.expected_waits(desk.now) == [(desk.tickets["a"], 3.0, 13.0)]
+    assert told(desk) == [(desk.tickets["a"], 3.0, 13.0)]
 
 
 def test_what_others_use_is_used() -> None:
@@ -152,6 +156,37 @@ def test_star_moves_who_has_it() -> None:
     assert waits(desk) == {"c": 10.0, "b": 20.0}
 
 
+def test_who_comes_back_with_an_older_prompt_goes_first() -> None:
+    """An agent whose calls take 10 s, with 2 s between them, and somebody with a prompt of his own."""
+    desk = Desk(1)
+    for call in range(40):
+        desk.now = call * 12.0
+        desk.ask(f"call {call}", started=0, conversation="agent")
+        if call < 39:
+            desk.now += 10.0
+            desk.release(f"call {call}")
+    desk.now += 4.0
+    desk.ask("once", started=round(desk.now * 1000))
+    desk.ask("another", started=round(desk.now * 1000))
+    assert waits(desk) == {"once": 6.0, "another": 26.0}, "each goes while the agent's tools work"
+
+
+def test_who_was_done_just_now_may_be_back() -> None:
+    desk = Desk(2)
+    desk.now = 1000.0
+    for call in range(20):
+        for agent in "ab":
+            desk.ask(f"{agent}{call}", started=0, conversation=agent)
+        desk.now += 10.0
+        for agent in "ab":
+            desk.release(f"{agent}{call}")
+        desk.now += 4.0
+    desk.now -= 2.0
+    desk.crowd("c d", started=round(desk.now * 1000))
+    desk.ask("e", started=round(desk.now * 1000))
+    assert waits(desk)["e"] == 20.0, "a and b have gone once more before"
+
+
 # --- against chance ---------------------------------------------------------------------------------------------
 
 DRAWS: dict[str, Callable[[random.Random], float]] = {
@@ -166,13 +201,13 @@ def errors(draw: Callable[[random.Random], float], limit: int, seed: int) -> tup
     free); and the sum of them with their signs over the sum of the waits."""
     chance, desk = random.Random(seed), Desk(limit, cooldown_s=0.35, max_wait_s=1e6)
     ends: list[tuple[float, str]] = []
-    arrived = 0
+    arrived, desk.now = 0, 1000.0
 
     def up_to_the_next_end() -> None:
         nonlocal arrived
         while True:
             while len(desk.line) < 40:
-                desk.ask(str(arrived))
+                desk.ask(str(arrived), started=round(desk.now * 1000))
                 arrived += 1
             known = {name for _, name in ends}
             for name in [name for name, slot in desk.slots.items() if slot.held and name not in known]:
@@ -187,13 +222,13 @@ def errors(draw: Callable[[random.Random], float], limit: int, seed: int) -> tup
         desk.release(name)
         up_to_the_next_end()
     desk.now += chance.random() * (ends[0][0] - desk.now)
-    told = [one.wait_s or 0.0 for one in desk.scheduler.expected_waits(desk.now)]
+    said = [one.wait_s or 0.0 for one in told(desk)]
     free_at = [at + 0.35 - desk.now for at, _ in ends]
     heapify(free_at)
-    truth = [heapreplace(free_at, free_at[0] + draw(chance) + 0.35) for _ in told]
+    truth = [heapreplace(free_at, free_at[0] + draw(chance) + 0.35) for _ in said]
     turn_s = 10.35 / limit
-    off = [(said - true) / turn_s for said, true in zip(told, truth, strict=True)]
-    return off, (sum(told) - sum(truth)) / sum(truth)
+    off = [(one - true) / turn_s for one, true in zip(said, truth, strict=True)]
+    return off, (sum(said) - sum(truth)) / sum(truth)
 
 
 @pytest.mark.parametrize("limit", [1, 4, 16])
@@ -212,10 +247,13 @@ def test_ten_thousand_are_told_at_once() -> None:
     for number in range(10_050):
         desk.ask(str(number), workspace=f"w{number % 20}", started=number * 7919 % 1000)
     began = time.process_time()
-    told = desk.scheduler.expected_waits(desk.now)
+    waiters = told(desk)
     taken_s = time.process_time() - began
-    assert len(told) == 10_000
+    assert len(waiters) == 10_000
     assert taken_s < 0.5, "it takes a tenth of that, and far more only where it grows faster than n log n"
+    last_s = waiters[-1].wait_s
+    assert last_s is not None
+    assert last_s == pytest.approx(10_000 / 50 * 10.35, rel=0.01), "who is not played one by one comes at the same pace"
 
 
 def test_reading_it_changes_nothing() -> None:
@@ -226,4 +264,3 @@ def test_reading_it_changes_nothing() -> None:
     first = waits(desk), newcomer(desk)
     assert (waits(desk), newcomer(desk)) == first
     assert (repr(desk.scheduler), desk.scheduler.snapshot(desk.now)) == before
-    assert isinstance(desk.scheduler, Scheduler)

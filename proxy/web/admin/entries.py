@@ -30,7 +30,7 @@ def provider(admission: Admission, runtime: Runtime) -> Entry:
         "queued": snapshot.queued,
         "oldestWaitMs": _maybe_ms(snapshot.oldest_wait_s),
         "waitsFor": waits_for and {"code": waits_for.code.value, "words": words.waits_for(waits_for, now)},
-        "expectedWaitMs": _maybe_ms(admission.scheduler.newcomer_wait_s(now)),
+        "expectedWaitMs": _maybe_ms(admission.scheduler.newcomer_wait_s(now, clock.wall_ms())),
         "paused": snapshot.paused_until_at is not None,
         "cooldownMs": _ms(snapshot.cooldown_s),
         "cooldownBy": standing.cooldown_by,
@@ -78,7 +78,7 @@ def slots(admission: Admission, runtime: Runtime) -> Entry:
         "slots": [_slot(slot, clock, now) for slot in scheduler.slots()],
         "waiters": [
             _waiter(position, expected, expected.ticket.workspace in runtime.stars, now, now_ms)
-            for position, expected in enumerate(scheduler.expected_waits(now), 1)
+            for position, expected in enumerate(scheduler.expected_waits(now, now_ms), 1)
         ],
     }
 
