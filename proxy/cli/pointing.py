@@ -14,11 +14,11 @@ from proxy.cli.options import admin_options, name, with_output
 from proxy.cli.output import Output
 from proxy.config import BaseUrl, parse_url
 from proxy.config.report import nearest
-from proxy.web.tools import TOOLS, first_base_url
+from proxy.web.tools import TOOLS, UNPOINTABLE, first_base_url
 
 
-@click.command(epilog=f"TOOL is one of: {', '.join(TOOLS)}.")
-@click.argument("tool", metavar="TOOL", type=click.Choice(list(TOOLS)))
+@click.command(epilog=f"TOOL is one of: {', '.join(TOOLS)}. Without one, all are listed.")
+@click.argument("tool", metavar="[TOOL]", required=False, type=click.Choice([*TOOLS, *UNPOINTABLE]))
 @click.option("--upstream", metavar="NAME", help="Another upstream than the tool's usual one.")
 @click.option("--workspace", metavar="NAME", type=name, help="Which workspace the tool's requests belong to.")
 @admin_options
@@ -26,7 +26,7 @@ from proxy.web.tools import TOOLS, first_base_url
 def env(
     output: Output,
     *,
-    tool: str,
+    tool: str | None,
     upstream: str | None,
     workspace: str | None,
     admin: str | None,
@@ -37,7 +37,15 @@ def env(
 
     A line for a shell can be run at once: eval "$(slotgate env claude-code)". The paths under which the built-in
     providers keep their APIs are known; another provider's belongs in its upstream's url.
+
+    A workspace is in the base URL, so every tool can have one: --workspace "$(basename "$PWD")". A tool that can send
+    headers of its own may say X-Slotgate-Workspace instead.
     """
+    if tool is None:
+        _list(output)
+        return
+    if tool in UNPOINTABLE:
+        raise Failure("not_pointable", UNPOINTABLE[tool])
     running = functools.partial(_of_running_proxy, admin, token_file, config)
     try:
         settings = settings_of(config)
@@ -70,6 +78,17 @@ def env(
         output.remark(f"slotgate: this goes into {entry.where}")
     for note in filter(None, notes):
         output.remark(f"slotgate: {note}")
+
+
+def _list(output: Output) -> None:
+    """Every tool."""
+    known = [{"tool": name, "title": tool.title, "upstream": tool.upstream} for name, tool in TOOLS.items()]
+    not_here = [{"tool": name, "reason": reason} for name, reason in UNPOINTABLE.items()]
+    output.answer({"tools": known, "notPointable": not_here})
+    rows = [[name, tool.title, tool.upstream, tool.where or "the shell"] for name, tool in TOOLS.items()]
+    output.table(("tool", "called", "upstream", "goes into"), rows)
+    for name, reason in UNPOINTABLE.items():
+        output.say(f"not {name}: {reason}")
 
 
 def _of_running_proxy(

@@ -1,6 +1,7 @@
 # How each tool is pointed at the proxy: the one line to set.
 #
-# Rule 1: a tool stands here when it was seen to honour a base URL with a path in it.
+# Rule 1: a tool stands here when it was seen to honour a base URL with a path in it; where only its documentation says
+#         so, its `note` does. One that cannot be pointed here stands below, with the reason.
 # Rule 2: a line works as it is pasted: a shell's, or one of the tool's own file, which `where` names then. What else
 #         must be set is in `note`.
 
@@ -70,6 +71,8 @@ _PROVIDERS = {
     "api.fireworks.ai": "fireworks-ai",
 }
 
+_UNTRIED = "this is what its documentation says; it was not tried"
+
 _OPENCODE = '{"provider": {"{provider}": {"options": {"baseURL": "{url}"}}}}'
 _OPENCODE_ABROAD = 'a provider that it does not know by this name needs "npm" and "models" there too'
 
@@ -77,6 +80,9 @@ TOOLS: Mapping[str, Tool] = MappingProxyType(
     {
         "claude-code": Tool(
             title="Claude Code", line="export ANTHROPIC_BASE_URL={url}", upstream="anthropic", dialect=Dialect.ANTHROPIC
+        ),
+        "claude-agent-sdk": Tool(
+            title="Agent SDK", line="export ANTHROPIC_BASE_URL={url}", upstream="anthropic", dialect=Dialect.ANTHROPIC
         ),
         "codex": Tool(
             title="Codex",
@@ -126,18 +132,52 @@ TOOLS: Mapping[str, Tool] = MappingProxyType(
             where="config.toml, under [[providers]]",
         ),
         "aider": Tool(title="aider", line="export OPENAI_API_BASE={url}"),
+        "crush": Tool(
+            title="Crush",
+            line='{"providers": {"{provider}": {"base_url": "{url}"}}}',
+            where="crush.json",
+            note=_UNTRIED,
+            abroad='a provider that it does not know by this name needs "type", "api_key" and "models" there too',
+        ),
+        # It puts v1/messages behind the host's path (crates/goose/src/providers/api_client.rs). With OpenAI's API it
+        # wants two variables, OPENAI_HOST and OPENAI_BASE_PATH.
+        "goose": Tool(
+            title="Goose",
+            line="export ANTHROPIC_HOST={url}",
+            upstream="anthropic",
+            dialect=Dialect.ANTHROPIC,
+            note=_UNTRIED,
+        ),
         "llm": Tool(title="llm", line="api_base: {url}", where="extra-openai-models.yaml, at the model"),
         "openai-sdk": Tool(title="OpenAI SDK", line="export OPENAI_BASE_URL={url}"),
+        "openai-agents": Tool(title="OpenAI Agents SDK", line="export OPENAI_BASE_URL={url}"),
+        "langchain-openai": Tool(title="LangChain", line="export OPENAI_BASE_URL={url}"),
+        "litellm": Tool(title="LiteLLM", line="export OPENAI_BASE_URL={url}"),
+        "mini-swe-agent": Tool(title="mini-swe-agent", line="export OPENAI_BASE_URL={url}"),
+        "pydantic-ai": Tool(title="Pydantic AI", line="export OPENAI_BASE_URL={url}"),
         "anthropic-sdk": Tool(
             title="Anthropic SDK",
             line="export ANTHROPIC_BASE_URL={url}",
             upstream="anthropic",
             dialect=Dialect.ANTHROPIC,
         ),
+        "langchain-anthropic": Tool(
+            title="LangChain", line="export ANTHROPIC_BASE_URL={url}", upstream="anthropic", dialect=Dialect.ANTHROPIC
+        ),
         "google-genai": Tool(
             title="google-genai", line="export GOOGLE_GEMINI_BASE_URL={url}", upstream="gemini", dialect=Dialect.GEMINI
         ),
         "ai-sdk": Tool(title="AI SDK", line='baseURL: "{url}"', where="the code, in createOpenAI({…})"),
+    }
+)
+
+# Tools that people ask for and that cannot be pointed at a proxy of their own, and why.
+UNPOINTABLE: Mapping[str, str] = MappingProxyType(
+    {
+        # developers.cloudflare.com/ai-gateway/integrations/coding-agents/cursor: the endpoint must be public.
+        "cursor": "Cursor sends every request through its own servers, which do not reach this machine: a base URL that"
+        " is set there must be public",
+        "kimi-cli": "the last release of kimi-cli only says that it is no longer maintained, and ends",
     }
 )
 

@@ -10,7 +10,7 @@ import yaml
 from fake_admin_api import Api, Run
 
 from proxy import __version__
-from proxy.web.tools import TOOLS
+from proxy.web.tools import TOOLS, UNPOINTABLE
 
 
 def write(path: Path, text: str) -> str:
@@ -117,6 +117,34 @@ def test_each_tool_s_line_points_to_its_usual_upstream(run: Run, tool: str) -> N
     assert result.exit_code == 0
     assert f"http://127.0.0.1:8787/{TOOLS[tool].upstream}" in result.stdout
     assert "{" not in result.stdout.replace('{"', "")
+
+
+def test_env_without_a_tool_lists_them_all(run: Run) -> None:
+    result = run("env")
+    assert result.exit_code == 0
+    listed = {line.split()[0] for line in result.stdout.splitlines()[1:]}
+    assert set(TOOLS) <= listed
+    assert "not cursor: Cursor sends every request through its own servers" in result.stdout
+    answer = json.loads(run("env", "--json").stdout)
+    assert [tool["tool"] for tool in answer["tools"]] == list(TOOLS)
+    assert [tool["tool"] for tool in answer["notPointable"]] == list(UNPOINTABLE)
+
+
+@pytest.mark.parametrize("tool", UNPOINTABLE)
+def test_env_says_honestly_which_tools_cannot_be_pointed(run: Run, tool: str) -> None:
+    result = run("env", tool)
+    assert (result.exit_code, result.stdout, result.stderr) == (1, "", f"slotgate: {UNPOINTABLE[tool]}\n")
+    assert json.loads(run("env", tool, "--json").stdout)["error"]["code"] == "not_pointable"
+
+
+def test_env_says_which_lines_were_not_tried(run: Run) -> None:
+    for tool in ("crush", "goose"):
+        assert "it was not tried" in run("env", tool).stderr
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_every_tool_can_be_in_a_workspace(run: Run, tool: str) -> None:
+    assert f"http://127.0.0.1:8787/~a%20b/{TOOLS[tool].upstream}" in run("env", tool, "--workspace", "a b").stdout
 
 
 def test_env_says_beside_the_line_what_else_a_tool_needs(run: Run) -> None:
