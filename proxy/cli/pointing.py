@@ -87,8 +87,8 @@ def _list(output: Output) -> None:
     output.answer({"tools": known, "notPointable": not_here})
     rows = [[name, tool.title, tool.upstream, tool.where or "the shell"] for name, tool in TOOLS.items()]
     output.table(("tool", "called", "upstream", "goes into"), rows)
-    for name, reason in UNPOINTABLE.items():
-        output.say(f"not {name}: {reason}")
+    for tool, reason in UNPOINTABLE.items():
+        output.say(f"not {tool}: {reason}")
 
 
 def _of_running_proxy(
