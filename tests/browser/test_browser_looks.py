@@ -4,23 +4,33 @@
 # SCREENSHOTS=/some/folder keeps them there for people.
 
 import os
+from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from blackbox.rig import Rig, Starter
 from onscreen.picture import colours
-from onscreen.traffic import crowd, hold_slots, refused, wait_in_line
-from onscreen.window import Opener
+from onscreen.traffic import WORKSPACES, crowd, hold_slots, refused, wait_in_line
+from onscreen.window import Opener, Window
 from playwright.async_api import expect
 
 WIDTHS = {360: 800, 1280: 800, 2560: 1440}
-THEMES = ("light", "dark")
+THEMES: tuple[Literal["light"], Literal["dark"]] = ("light", "dark")
 
 
 def folder(tmp_path: Path) -> Path:
     kept = Path(os.environ.get("SCREENSHOTS") or tmp_path)
     kept.mkdir(parents=True, exist_ok=True)
     return kept
+
+
+async def every_look(window: Window) -> AsyncIterator[tuple[str, int]]:
+    for theme in THEMES:
+        await window.page.emulate_media(color_scheme=theme)
+        for width, height in WIDTHS.items():
+            await window.page.set_viewport_size({"width": width, "height": height})
+            yield theme, width
 
 
 @pytest.mark.parametrize("waiting", [0, 3, 60])
@@ -36,44 +46,43 @@ async def test_page_is_drawn_at_every_width_in_both_themes(
     )
     if waiting:
         await hold_slots(rig, 4)
+        for call in rig.up.calls:  # so that it is known how long one takes
+            await call.finish()
+        await rig.at_rest()
+        await hold_slots(rig, 4, *WORKSPACES)
         await rig.star("docs")
         await crowd(rig, waiting)
-    sizes = set()
-    for theme in THEMES:
-        for width, height in WIDTHS.items():
-            window = await open_window(rig, color_scheme=theme, viewport={"width": width, "height": height})
-            await window.live()
-            card = window.card("api.anthropic.example")
-            await expect(card.root).to_be_visible()
-            await expect(card.waiters).to_have_count(min(waiting, 20))
-            assert await window.overflow() <= 0, f"{theme} at {width} px"
-            picture = await window.page.screenshot(
-                path=folder(tmp_path) / f"{width}-{theme}-{waiting}.png", full_page=True
-            )
-            background, seen = await colours(window, picture)
-            assert seen > 20, "next to nothing is drawn"
-            assert (background < 128) == (theme == "dark")
-            sizes.add(picture)
-            await window.page.context.close()
-    assert len(sizes) == len(THEMES) * len(WIDTHS)
+    window = await open_window(rig)
+    card = window.card("api.anthropic.example")
+    await expect(card.waiters).to_have_count(min(waiting, 20))
+    pictures = set()
+    async for theme, width in every_look(window):
+        assert await window.overflow() <= 0, f"{theme} at {width} px"
+        picture = await window.page.screenshot(path=folder(tmp_path) / f"{width}-{theme}-{waiting}.png", full_page=True)
+        background, seen = await colours(window, picture)
+        assert seen > 20, "next to nothing is drawn"
+        assert (background < 128) == (theme == "dark")
+        pictures.add(picture)
+    assert len(pictures) == len(THEMES) * len(WIDTHS)
 
 
-@pytest.mark.parametrize("theme", THEMES)
-async def test_trouble_is_drawn(start: Starter, open_window: Opener, tmp_path: Path, theme: str) -> None:
-    """Paused, reduced, somebody waiting, and a question open: what one must see within five seconds."""
+async def test_trouble_is_drawn(start: Starter, open_window: Opener, tmp_path: Path) -> None:
+    """Paused, reduced, and somebody waiting: what one must see within five seconds."""
     rig = await start({"up": {"limit": 4, "cooldown": "0s", "provider": "api.example", "pause": {"default": "10m"}}})
     await hold_slots(rig, 2)
     await refused(rig)
     await wait_in_line(rig, "first", "second")
-    for width, height in WIDTHS.items():
-        window = await open_window(rig, color_scheme=theme, viewport={"width": width, "height": height})
-        await window.live()
-        card = window.card(rig.provider)
-        await expect(card.part("reduced")).to_be_visible()
-        await expect(card.waiters).to_have_count(2)
-        assert await window.overflow() <= 0
+    window = await open_window(rig)
+    card = window.card(rig.provider)
+    await expect(card.part("reduced")).to_be_visible()
+    await expect(card.waiters).to_have_count(2)
+    async for theme, width in every_look(window):
+        assert await window.overflow() <= 0, f"{theme} at {width} px"
+        for place in (window.locate("#summary"), card.part("pause"), card.part("reduced")):
+            box = await place.bounding_box()
+            assert box is not None
+            assert box["y"] + 40 < WIDTHS[width], f"{place} is not seen without scrolling, {theme} at {width} px"
         await window.page.screenshot(path=folder(tmp_path) / f"{width}-{theme}-trouble.png", full_page=True)
-        await window.page.context.close()
 
 
 async def test_nothing_moves_for_who_wants_no_motion(rig: Rig, open_window: Opener) -> None:

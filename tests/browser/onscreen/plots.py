@@ -1,5 +1,7 @@
 # The plots of one provider, as far as the tests have to do with them.
 
+import re
+
 from playwright.async_api import Locator, expect
 
 from onscreen.window import Card
@@ -12,7 +14,9 @@ async def open_plots(card: Card) -> None:
     if not await plot(card, "in-flight").is_visible():
         await card.part("plots").locator("summary").first.click()
     for name in PLOTS:
-        await expect(plot(card, name).locator("canvas")).to_be_visible()
+        canvas = plot(card, name).locator("canvas")
+        await expect(canvas).to_be_visible()
+        await expect(canvas).to_have_accessible_name(re.compile("."))
 
 
 def plot(card: Card, name: str) -> Locator:

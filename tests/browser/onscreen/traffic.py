@@ -10,11 +10,12 @@ WORKSPACES = ("checkout-api", "mobile-app", "docs", "data-pipeline", "infra", "d
 AT_ONCE = 50  # connections that are opened together
 
 
-async def hold_slots(rig: Rig, count: int = 2) -> list[RawClient]:
-    """`count` agents that stream: `holder-0` of `alpha`, and so on. Their calls are the upstream's first."""
+async def hold_slots(rig: Rig, count: int = 2, *workspaces: str) -> list[RawClient]:
+    """`count` agents that stream: `holder-0` of `alpha` (or of the workspaces in turn), and so on."""
     clients = []
     for number in range(count):
-        client = await rig.ask(f"holder-{number}", workspace="alpha", conversation=f"holder-{number}")
+        workspace = workspaces[number % len(workspaces)] if workspaces else "alpha"
+        client = await rig.ask(f"holder-{number}", workspace=workspace, conversation=f"holder-{number}")
         call = await rig.up.call()
         call.begin()
         call.event("hello")
@@ -37,7 +38,7 @@ async def crowd(rig: Rig, count: int) -> None:
     now = int(time.time() * 1000)
 
     async def one(number: int) -> None:
-        workspace = WORKSPACES[number * number % len(WORKSPACES)]
+        workspace = WORKSPACES[number * 7 // 3 % len(WORKSPACES)]
         started_at = now - (number * 7919 % 3600) * 1000
         await rig.ask("", workspace=workspace, conversation=f"agent-{number:04}", started_at=started_at)
 
