@@ -6,6 +6,10 @@
 VENV ?= .venv
 ARGS ?=
 MINUTES ?= 10
+COMPILED ?=
+ifneq ($(COMPILED),)
+VENV = .venv-compiled
+endif
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
   "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$python" && break; done)
 BIN := $(VENV)/bin
@@ -13,19 +17,21 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # As many files of tests at once as there are cores.
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --tb native
 SOURCES := $(shell find proxy -type f -not -name '*.pyc')
-FORMATTED := proxy tests $(wildcard .ci/*.py)
+FORMATTED := proxy tests setup.py $(wildcard .ci/*.py)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help serve demo test check lint fuzz bench bench-rivals lock system-packages axe clean
+.PHONY: help serve demo test test-compiled check lint fuzz bench bench-compiled bench-rivals lock system-packages axe clean
 
 help:
 	@echo 'make serve   install and start the proxy (ARGS="--limit umans=4" passes options; PYTHON=/path picks one)'
+	@echo '             COMPILED=1 compiles the hot modules first, which needs a C compiler and takes a minute or two'
 	@echo 'make demo    simulated agents at a simulated provider, through a real proxy; needs no key (ARGS="--help")'
 	@echo 'make test    install what the tests need and run them (ARGS="tests/core -k star" picks some)'
 	@echo 'make check   format and lint check, types, layers, tests with branch coverage'
 	@echo 'make fuzz    hostile bytes against the parsers and a live proxy for minutes (MINUTES=10)'
 	@echo 'make bench   what the proxy costs beside HAProxy and nginx (ARGS="--quick"; ARGS="--help" says more)'
+	@echo 'make test-compiled, make bench-compiled   the same with the hot modules compiled'
 	@echo 'make bench-rivals   beside other proxies in Python, which it installs into $(VENV)-rivals'
 	@echo 'make lock    write constraints.txt anew'
 	@echo 'make clean   remove what was made'
@@ -54,6 +60,24 @@ bench: $(VENV)/developing system-packages $(if $(findstring --plot,$(ARGS)),$(VE
 bench-rivals: $(VENV)/developing $(VENV)-rivals/installed
 	@$(BIN)/python -m tests.bench --only rivals $(ARGS)
 
+# The compiled modules lie beside their sources, so this happens in a copy: a checkout with them would run what they were
+# made of, whatever is changed since.
+COPY = build/compiled
+$(COPY)/built: $(VENV)/developing setup.py $(SOURCES)
+	@echo 'Compiling into $(COPY); this takes a minute or two'
+	@rm -rf $(COPY) && mkdir -p $(COPY) && cp -R Makefile README.md LICENSE config pyproject.toml setup.py proxy $(COPY)
+	@cd $(COPY) && SLOTGATE_COMPILED=1 $(abspath $(BIN))/python setup.py --quiet build_ext --inplace
+	@touch $@
+
+test-compiled: $(COPY)/built
+	@rm -rf $(COPY)/tests && cp -R tests $(COPY)
+	cd $(COPY) && $(abspath $(BIN))/python -m pytest -n auto --dist loadfile --tb native -m 'not plain' \
+	  $(or $(ARGS),tests/core tests/wire tests/web tests/service)
+
+bench-compiled: $(COPY)/built system-packages
+	@rm -rf $(COPY)/tests && cp -R tests $(COPY)
+	@cd $(COPY) && $(abspath $(BIN))/python -m tests.bench $(ARGS)
+
 fuzz: $(VENV)/developing
 	FUZZ_MINUTES=$(MINUTES) $(BIN)/python -m pytest tests/fuzz $(ARGS)
 
@@ -68,7 +92,7 @@ $(BIN)/python:
 
 $(VENV)/installed: $(BIN)/python pyproject.toml constraints.txt $(SOURCES)
 	@echo 'Installing into $(VENV); the first time this takes a minute'
-	@$(PIP) install --constraint constraints.txt .
+	@SLOTGATE_COMPILED=$(COMPILED) $(PIP) install --constraint constraints.txt .
 	@touch $@
 
 $(VENV)/developing: $(BIN)/python pyproject.toml constraints.txt
@@ -90,7 +114,7 @@ $(VENV)-rivals/installed: tests/bench/rivals.txt
 # and columns of the bench are empty.
 SYSTEM = systemd-analyze:systemd haproxy:haproxy chromium:chromium npm:npm promtool:prometheus \
   /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf:fonts-dejavu-core
-bench: SYSTEM = haproxy:haproxy nginx:nginx
+bench bench-compiled: SYSTEM = haproxy:haproxy nginx:nginx
 system-packages:
 	@missing=; for pair in $(SYSTEM); do \
 	  command -v "$${pair%:*}" >/dev/null || test -e "$${pair%:*}" || missing="$$missing $${pair#*:}"; done; \

@@ -22,7 +22,7 @@ class Allowance:
     def tell(self, grant: int, count: int, until_at: float) -> None:
         """The answer to the request of `grant` says that `count` more are taken until then."""
         if grant >= self._told_at_grant:
-            self._told_at_grant, self.last_grant, self.until_at = grant, grant + count, until_at
+            self._told_at_grant, self.last_grant, self.until_at = grant, float(grant + count), until_at
 
     def forget(self) -> None:
         """The window has ended, or nobody is left who could say more."""

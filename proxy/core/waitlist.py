@@ -64,7 +64,7 @@ class Waitlist:
         self.ready[ticket.id] = ticket
         heappush(room.keys, key)
         room.live += 1
-        if room.keys[0] is key:
+        if room.keys[0] == key:
             self._announce(ticket.workspace, key)
 
     def rest(self, ticket: Ticket, until_at: float) -> None:

@@ -33,7 +33,6 @@ class Watcher(Protocol):
 class Success:
     """The reader of an exchange, from the answer's `begin` on."""
 
-    _framing: Framing | None = None  # since the first piece
     _ends: tuple[bytes, ...] = ()  # as the framing's, once the answer has begun
     _heard = False
     _begun = False
@@ -43,6 +42,7 @@ class Success:
     def __init__(self, watcher: Watcher, reading: Reading) -> None:
         self._watcher = watcher
         self._reading = reading
+        self._framing: Framing | None = None  # since the first piece
 
     # --- Reader ---
 

@@ -63,7 +63,6 @@ class Exchange:
     and another one as `sink`."""
 
     head: ResponseHead | None = None
-    reader: Reader | None = None
     request_sent = False  # the whole request was handed to the connection
     switched = False
     on_writable: Callable[[bool], None] | None = None
@@ -71,7 +70,6 @@ class Exchange:
     on_half_closed: Callable[[], None] | None = None  # a tunnel's upstream will say no more
     _heads: HeadReader | None = None  # since something has come that is no whole final head
     _interims = 0
-    _body: Body | None = None
     _between_chunks = False  # of the body
 
     def __init__(
@@ -79,6 +77,8 @@ class Exchange:
     ) -> None:
         self.connection = connection
         self.sink = sink
+        self.reader: Reader | None = None
+        self._body: Body | None = None
         loop = asyncio.get_running_loop()
         self.ended: asyncio.Future[None] = loop.create_future()
         self._began_at = loop.time()

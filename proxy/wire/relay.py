@@ -37,7 +37,8 @@ class Relay:
     status: int | None = None
     whole = False
     began_at: float | None = None
-    _last = _before_last = b""
+    _last = b""
+    _before_last = b""
     _dechunker: "_Dechunker | None" = None
 
     def __init__(self, request: Request, meter: Meter, now: Callable[[], float]) -> None:

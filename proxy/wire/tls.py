@@ -13,6 +13,7 @@ def context(tls: Tls) -> ssl.SSLContext:
     if not tls.verify:
         made.check_hostname = False
         made.verify_mode = ssl.CERT_NONE
+    made.minimum_version = ssl.TLSVersion.TLSv1_2  # some builds of Python begin with less (RFC 8996)
     made.set_alpn_protocols(["http/1.1"])
     made.options |= ssl.OP_NO_RENEGOTIATION  # TLS 1.2: in the middle of one nothing could be written
     return made

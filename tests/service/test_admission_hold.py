@@ -81,6 +81,7 @@ async def test_late_release_after_a_reclaim_changes_nothing():
     await last
 
 
+@pytest.mark.plain
 async def test_holder_closes_before_anybody_else_gets_the_slot():
     desk = Desk()
     slot, (next_one,) = await desk.held_and_waiting(1)

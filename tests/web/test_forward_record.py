@@ -124,6 +124,7 @@ async def test_record_names_the_refusal_of_its_own_request_alone(start):
     assert (first.refused, second.refused) == ("quota", None)
 
 
+@pytest.mark.plain
 async def test_error_of_ours_is_a_500_and_a_line_and_the_next_request_is_served(rig, monkeypatch):
     async def fail(self, share) -> None:
         raise RuntimeError("a fault")
@@ -143,6 +144,7 @@ async def test_error_of_ours_is_a_500_and_a_line_and_the_next_request_is_served(
     rig.errors.clear()
 
 
+@pytest.mark.plain
 async def test_error_of_ours_in_the_middle_of_an_answer_cuts_it(rig, monkeypatch):
     def fail(self, exchange) -> None:
         raise RuntimeError("a fault")

@@ -93,6 +93,7 @@ async def test_uncounted_answer_is_not_judged(start):
     assert (rig.scheduler.limit, rig.scheduler.last_rate_limit) == (3, None)
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize(
     ("status", "heard"),
     [("403 Forbidden", [False]), ("404 Not Found", [False]), ("302 Found", [True]), (TOO_MANY, [])],
@@ -343,6 +344,7 @@ async def test_no_slot_is_held_between_two_tries(start):
     assert await client.exactly(len(answer(b"ok"))) == answer(b"ok")
 
 
+@pytest.mark.plain
 async def test_slot_that_is_reclaimed_in_the_moment_of_absorbing_shows_the_refusal(start):
     """The reclaim comes between the end of the answer and the next turn of its task."""
     rig = await absorbing(start)

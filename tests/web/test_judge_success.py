@@ -66,6 +66,7 @@ def begins(rig):
     return heard
 
 
+@pytest.mark.plain
 async def test_answer_has_begun_when_its_first_frame_is_no_refusal(start):
     """The probe of a pause, and what the provider is seen to serve, wait for that: a head proves nothing."""
     rig, client, link = await streaming(start)
@@ -77,6 +78,7 @@ async def test_answer_has_begun_when_its_first_frame_is_no_refusal(start):
     assert heard == [True]
 
 
+@pytest.mark.plain
 async def test_answer_that_is_a_refusal_has_not_begun_well(start):
     rig, client, link = await streaming(start)
     heard = begins(rig)
@@ -85,6 +87,7 @@ async def test_answer_that_is_a_refusal_has_not_begun_well(start):
     assert (heard, seen(rig)) == ([], (200, "rate"))
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("parts", [(chunk(b"data: 1"), chunk(b"\n\n")), (chunk(b"data: 1"), LAST_CHUNK), (LAST_CHUNK,)])
 async def test_answer_in_odd_pieces_begins_once(start, parts):
     rig, client, link = await streaming(start)
@@ -93,6 +96,7 @@ async def test_answer_in_odd_pieces_begins_once(start, parts):
     await becomes(lambda: heard == [True])
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize(("kind", "with_head"), [(SSE, []), (JSON, []), ("Content-Type: image/png", [True])])
 async def test_head_of_what_is_watched_says_nothing(start, kind, with_head):
     rig = await start(LIMIT)
@@ -108,6 +112,7 @@ async def test_head_of_what_is_watched_says_nothing(start, kind, with_head):
     assert heard == [True]
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("kind", [SSE, JSON])
 async def test_end_that_comes_alone_is_no_second_piece(start, kind):
     rig, client, link = await streaming(start, kind)
@@ -117,6 +122,7 @@ async def test_end_that_comes_alone_is_no_second_piece(start, kind):
     assert heard == []
 
 
+@pytest.mark.plain
 async def test_answer_has_begun_with_its_second_piece_at_the_latest(start):
     rig, client, link = await streaming(start)
     heard = begins(rig)
@@ -127,6 +133,7 @@ async def test_answer_has_begun_with_its_second_piece_at_the_latest(start):
     await passes(client, link, LAST_CHUNK)
 
 
+@pytest.mark.plain
 async def test_answer_has_begun_with_an_error_that_is_no_refusal(start):
     rig, client, link = await streaming(start)
     heard = begins(rig)
@@ -135,6 +142,7 @@ async def test_answer_has_begun_with_an_error_that_is_no_refusal(start):
     await passes(client, link, LAST_CHUNK)
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize(("looked_at", "kind"), [(2, "rate"), (1, None)])
 async def test_only_so_many_errors_that_are_no_refusals_are_looked_at(start, monkeypatch, looked_at, kind):
     monkeypatch.setattr(success, "LOOKED_AT_MAX", looked_at * success._LEAST_COST)
@@ -164,6 +172,7 @@ async def test_answer_that_was_watched_is_known_to_be_whole(start):
     assert relay.whole
 
 
+@pytest.mark.plain
 async def test_answer_that_cannot_be_watched_has_begun_with_its_head(start):
     rig, client, link = await streaming(start, "Content-Type: image/png")
     heard = begins(rig)
@@ -172,6 +181,7 @@ async def test_answer_that_cannot_be_watched_has_begun_with_its_head(start):
     assert (heard, seen(rig)) == ([], None)  # it was told before
 
 
+@pytest.mark.plain
 async def test_one_answer_is_one_refusal(start):
     rig, client, link = await streaming(start, auto_reduce=False)
     told = []
@@ -216,6 +226,7 @@ async def test_payload_of_what_is_not_watched_is_not_collected(start):
     await passes(client, link, chunk(RATE), LAST_CHUNK)
 
 
+@pytest.mark.plain
 async def test_what_the_last_bytes_say_is_told_with_them(start):
     """Before anybody hears of the end, who might send the next request."""
     rig, client, link = await streaming(start)
@@ -383,6 +394,7 @@ async def test_uncounted_answer_is_not_watched(start):
     assert seen(rig) is None
 
 
+@pytest.mark.plain
 async def test_what_watches_goes_with_the_answer(start, monkeypatch):
     """No ring of references: memory is given back at once."""
     made = []

@@ -76,6 +76,7 @@ async def test_request_whose_upstream_is_still_dialled_is_a_504(start, reclaim):
     assert (await rig.record()).outcome == "reclaimed"
 
 
+@pytest.mark.plain
 async def test_request_that_is_dialled_again_after_a_stale_connection_is_not_sent(start):
     rig = await start({"limit": 1})
     client, link = await asked(rig)

@@ -34,24 +34,28 @@ OTHERS = [
 ]
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("keepalive", ["auto", (), ("other",)])
 @pytest.mark.parametrize("line", NEEDY)
 def test_known_clients_are_kept_alive(line, keepalive):
     assert needs_interim(Asking(line), keepalive)
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("line", OTHERS)
 def test_no_other_client_is(line):
     """To Python's http.client a 102 is the answer."""
     assert not needs_interim(Asking(line), "auto")
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("line", NEEDY)
 def test_nobody_is_when_it_is_off_or_in_http_1_0(line):
     assert not needs_interim(Asking(line), "off")
     assert not needs_interim(Asking(line, minor=0), "auto")
 
 
+@pytest.mark.plain
 def test_configured_parts_of_a_user_agent_count_too():
     assert needs_interim(Asking("User-Agent: my-agent/1"), ("my-agent",))
     assert not needs_interim(Asking("User-Agent: another/1"), ("my-agent",))

@@ -10,7 +10,7 @@ from proxy.wire.exchange import Exchange
 from proxy.wire.head import ResponseHead
 from proxy.wire.upstream import UpstreamConnection
 
-pytestmark = pytest.mark.asyncio(loop_factories=["asyncio"])
+pytestmark = [pytest.mark.plain, pytest.mark.asyncio(loop_factories=["asyncio"])]
 
 HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 LAST = b"0\r\n\r\n"
