@@ -5,13 +5,13 @@ import { ago, moment, number, refusal, roughly, span } from "./words.js";
 
 // Name, label, and the words about an entry: empty where there is nothing to say.
 const FACTS = [
-  ["gate", "Its own count", gate],
+  ["gate", "Provider counts", gate],
   ["external", "Others", (entry) => (entry.externalUse ? `others use ${number(entry.externalUse)} of the account` : "")],
   ["strikes", "Strikes", strikes],
   ["quota", "Quota", quota],
   ["allowance", "Allowance", (entry, now) => (entry.fewLeftUntil ? `few requests are left, until ${moment(entry.fewLeftUntil, now)}` : "")],
   ["last", "Last refusal", (entry, now) => (entry.lastRateLimit ? `${refusal(entry.lastRateLimit)}; ${ago(now - entry.lastRateLimit.at)}` : "")],
-  ["lag", "Its books", (entry) => (entry.lagMs ? `count a request for ${span(entry.lagMs)} after its end` : "")],
+  ["lag", "Lag", (entry) => (entry.lagMs ? `it counts a request for ${span(entry.lagMs)} after its end` : "")],
 ];
 
 function gate({ gate: reading, limit }, now) {
@@ -23,8 +23,8 @@ function gate({ gate: reading, limit }, now) {
 
 function strikes({ strikes: seen }) {
   if (!seen) return "";
-  const borne = seen.allowed === null ? "" : ` of ${number(seen.allowed)} that it bears`;
-  return seen.today === 0 && seen.allowed === null ? "" : `${number(seen.today)} today${borne}`;
+  const borne = seen.allowed === null ? "" : ` of ${number(seen.allowed)}`;
+  return seen.today === 0 && seen.allowed === null ? "" : `${number(seen.today)}${borne} today`;
 }
 
 function quota({ quota: seen }, now) {

@@ -8,6 +8,7 @@ import { Events } from "./events.js";
 
 const EVERY_MS = 2000; // also while events come: waits change without one
 const SETTLE_MS = 150; // a burst of events is one look
+const REST = 9; // times as long as a look took is a rest before events cause the next: a tenth of a busy proxy at most
 const ROUGH_MS = 1500; // the Date header knows whole seconds: less apart is no news
 
 // `onData(data)` after each look, `onLost(error, seenAt)` after one that failed; `seenAt` is the last good one's time.
@@ -76,7 +77,7 @@ export class Live {
     this.settling ??= setTimeout(() => {
       this.settling = null;
       this.look();
-    }, Math.max(SETTLE_MS, 2 * this.tookMs));
+    }, Math.min(EVERY_MS, Math.max(SETTLE_MS, REST * this.tookMs)));
   }
 
   async _once() {
