@@ -91,8 +91,8 @@ def _row(point: Point, span: str) -> list[str]:
     return [
         f"{at:%H:%M}" if span == "hour" else f"{at:%d %b %H:%M}",
         "" if point["limit"] is None else str(point["limit"]),
-        f"{point['inFlightMean']:g} {point['inFlightMax']}",
-        f"{point['queuedMean']:g} {point['queuedMax']}",
+        f"{point['inFlightMean']:g} / {point['inFlightMax']}",
+        f"{point['queuedMean']:g} / {point['queuedMax']}",
         _time(point["oldestWaitMsMax"]),
         str(point["granted"]),
         _time(point["waitMsP50"]),
@@ -119,7 +119,7 @@ def _change(change: Point) -> list[str]:
         str(change["by"]),
         str(change["what"]),
         change.get("providerId") or change.get("workspaceId") or "",
-        f"{before} → {after}" if before or after else "",
+        f"{before} → {after}" if before else after,
     ]
 
 

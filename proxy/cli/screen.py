@@ -36,7 +36,8 @@ class Screen:
             stack.callback(os.close, self._poked)
             stack.callback(os.close, self._poke)
             stack.callback(signal.signal, signal.SIGWINCH, signal.signal(signal.SIGWINCH, self._on_resize))
-            stack.enter_context(self._live)
+            stack.callback(self._live.stop)  # before the start: a signal may end us in the middle of it
+            self._live.start()
             self._stack = stack.pop_all()
         return self
 

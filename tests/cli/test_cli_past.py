@@ -45,8 +45,8 @@ def test_history_shows_the_hour_by_minutes(api: Api, run: Run) -> None:
     result = run("history", "umans", "--admin", api.url)
     names, busy, calm = result.stdout.splitlines()
     assert names.split()[:4] == ["time", "limit", "in", "flight"]
-    assert busy.split()[1:] == ["4", "3.25", "4", "2.5", "7", "65s", "12", "900ms", "7.1s", "1", "30s"]
-    assert calm.split()[1:] == ["3.25", "4", "2.5", "7", "65s", "12"]
+    assert busy.split()[1:] == ["4", "3.25", "/", "4", "2.5", "/", "7", "65s", "12", "900ms", "7.1s", "1", "30s"]
+    assert calm.split()[1:] == ["3.25", "/", "4", "2.5", "/", "7", "65s", "12"]
 
 
 @pytest.mark.parametrize(("span", "minutes", "step"), [("hour", 60, "1"), ("day", 1440, "10"), ("week", 10_080, "60")])
@@ -96,7 +96,7 @@ def test_audit_shows_the_changes_the_newest_last(api: Api, run: Run) -> None:
         f"api limit {PROVIDER} 4 → unlimited",
         f"file cooldown {PROVIDER} 350ms → 1s",
     ]
-    assert f"cli   pause     {PROVIDER}   → until " in lines[4]
+    assert f"cli   pause     {PROVIDER}  until " in lines[4]
     assert lines[5].endswith("false → true")
     assert "\\x07w" in lines[5]
     assert json.loads(run("audit", "--json", "--admin", api.url).stdout) == {"changes": changes}

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from fake_admin_api import Api, Run
 
 ENTRY: dict[str, Any] = {
@@ -145,3 +146,16 @@ def test_status_remarks_on_a_broken_configuration_and_a_state_that_cannot_be_sto
 def test_status_in_json_has_the_process_and_every_provider(api: Api, run: Run) -> None:
     with_status(api, ENTRY, IDLE)
     assert json.loads(run("status", "--json", "--admin", api.url).stdout) == {**STATUS, "providers": [ENTRY, IDLE]}
+
+
+@pytest.mark.parametrize("every", ["0", "3601", "soon", "1e9", "nan", ""])
+def test_status_is_watched_at_no_other_pace_than_it_can_be(api: Api, run: Run, every: str) -> None:
+    result = run("status", "--admin", api.url, "--watch", every)
+    assert (result.exit_code, api.asked) == (2, [])
+    assert "a number of seconds from 0.1 to 3600" in result.stderr
+
+
+@pytest.mark.parametrize("arguments", [["--watch"], ["--watch", "--all"], ["--watch", "5"], ["--watch", "5s"]])
+def test_a_watched_status_whose_proxy_was_never_there_is_an_error(run: Run, arguments: list[str]) -> None:
+    result = run("status", *arguments, "--admin", "http://127.0.0.1:9")
+    assert (result.exit_code, "is not running" in result.stderr) == (1, True)

@@ -162,6 +162,14 @@ async def test_the_terminal_is_as_before_after_an_error_of_ours_too(shown: Api) 
         await terminal.shows("TypeError")
 
 
+async def test_a_fault_of_ours_beside_the_screen_ends_it_too(shown: Api) -> None:
+    async with a_terminal("top", "--admin", shown.url) as terminal:
+        await terminal.shows("alpha")
+        shown.answers["GET /concurrency/status?all=1"] = (200, {"providers": [{"providerId": "no more than this"}]})
+        await ends_at_rest(terminal, 1)
+        await terminal.shows("KeyError")
+
+
 async def test_a_new_size_is_drawn_at_once(shown: Api) -> None:
     async with a_terminal("top", "--admin", shown.url, size=(120, 30)) as terminal:
         await terminal.shows("why", "arrived")
