@@ -171,6 +171,32 @@ def test_who_comes_back_with_an_older_prompt_goes_first() -> None:
     assert waits(desk) == {"once": 6.0, "another": 26.0}, "each goes while the agent's tools work"
 
 
+def test_who_is_too_far_back_to_be_played_comes_at_the_pace_that_agents_leave() -> None:
+    desk = Desk(1, max_waiting=5000, max_wait_s=1e6)
+    desk.now = 1000.0
+    for prompt in range(32):
+        for _ in range(4):  # calls of 10 s each, at once after one another: a quarter are the first of a prompt
+            desk.ask(f"{prompt}", started=1_000_000 + 40_000 * prompt, conversation=f"{prompt}")
+            desk.now += 10.0
+            desk.release(f"{prompt}")
+    desk.ask("holds", started=round(desk.now * 1000), conversation="holds")
+    for number in range(2000):
+        desk.ask(f"n{number}", started=round(desk.now * 1000) + 1 + number, conversation=f"n{number}")
+    said = waits(desk)
+    one_s = 10.0 / (33 / 129)  # a prompt is a chain of so many calls
+    assert said["n1999"] == pytest.approx(2000 * one_s, rel=0.01)
+    assert said["n9"] == pytest.approx(10 * one_s, rel=0.2)
+
+
+def test_one_that_rests_for_longer_than_is_played_goes_after_its_rest() -> None:
+    desk = used(max_waiting=5000, max_wait_s=1e6)
+    desk.ask("first")
+    desk.crowd(" ".join(f"n{number}" for number in range(1100)))
+    desk.at(10.0)
+    desk.requeue("first", 1e6)
+    assert waits(desk)["first"] == 1e6
+
+
 def test_who_was_done_just_now_may_be_back() -> None:
     desk = Desk(2)
     desk.now = 1000.0

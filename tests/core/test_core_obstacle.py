@@ -135,23 +135,22 @@ def test_slot_that_became_free_is_news_that_the_provider_is_asked_about() -> Non
 
 
 def test_count_below_the_limit_holds_back_while_it_may_have_missed_one() -> None:
-    desk = Desk(3, gate_interval_s=1.0)
+    desk = Desk(4, gate_interval_s=1.0)
     desk.crowd("a b c d e f")
-    desk.at(5.0)
+    desk.now = 5.0
     desk.release("a")
+    desk.polled(9)
     desk.release("b")
-    assert desk.polled(1) == ["d granted", "poll for e"]
-    assert desk.polled(2) == ["e granted"]
-    desk.at(6.0)
-    desk.release("c")
+    assert desk.polled(3) == ["e granted", "poll for f"]
+    desk.now = 5.1
+    assert desk.polled(3) == [], "e may not have arrived"
+    assert told(desk) == Obstacle(code=Code.GATE, count=3, limit=4)
+
+
+def test_limit_that_was_raised_makes_the_last_count_no_reason() -> None:
+    desk = asked(2)
+    desk.limit(3)
     assert told(desk) == Obstacle(code=Code.GATE_ASKED)
-    desk.polled(3)
-    assert told(desk) == Obstacle(code=Code.GATE, count=3, limit=3)
-    desk.limit(4)
-    assert told(desk) == Obstacle(code=Code.GATE_ASKED), "three of four are no reason"
-    desk.polled(3)
-    desk.at(6.05)
-    assert desk.line == []
 
 
 def test_provider_that_does_not_tell_is_named_with_the_error() -> None:

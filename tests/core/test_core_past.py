@@ -60,6 +60,6 @@ def test_those_without_a_conversation_that_come_in_one_millisecond_are_not_one()
 
 
 def test_who_has_just_ended_may_be_back_and_who_is_here_is_not_gone() -> None:
-    ended = [*turn("a", NOW - 38.0, 3), *turn("b", NOW - 37.0, 3), *turn("away", NOW - 200.0, 3)]
+    ended = [*turn("a", NOW - 38.0, 3), *turn("b", NOW - 37.0, 3), *turn("away", NOW - 41.0, 3)]
     seen = past(ended, {turn_of(ended[3][1].ticket)}, NOW, NOW_MS)
     assert [(ticket.conversation, at) for ticket, at in seen.gone] == [("a", NOW - 4.0)]
