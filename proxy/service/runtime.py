@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 from proxy.config import Provider, Settings, diff, effective
-from proxy.core.model import CooldownSet, Effect, LimitSet, Policy, Reduced, Resumed, Snapshot
+from proxy.core.model import Policy, Snapshot
 from proxy.core.scheduler import Scheduler
 from proxy.core.turns import Turns
 from proxy.errors import ConfigErrors
@@ -21,10 +21,10 @@ from proxy.service.audit import Actor, Audit, What, in_force
 from proxy.service.clock import Clock
 from proxy.service.gate import UsageClient
 from proxy.service.history import History
-from proxy.service.pending import Pending
+from proxy.service.keeping import Keeping
 from proxy.service.tasks import Tasks
 from proxy.service.telemetry import Telemetry
-from proxy.store import Minute, ProviderRecord, Saved, SavedChange, SavedEvent, Store
+from proxy.store import ProviderRecord, Saved, SavedEvent, Store
 from proxy.wire import tls
 
 STORE_CLOSE_S = 5.0  # a disk that hangs must not keep the process for ever
@@ -66,15 +66,21 @@ class Runtime:
         # As each was last configured: one that is no more keeps its rules for what it still has to finish.
         self._configured = dict(settings.providers)
         self._standings: dict[str, standings.Standing] = {}
-        self._saving: dict[str, asyncio.Task[bool]] = {}
-        self._events = Pending("save events", self._save_events, self.tasks)
-        self.audit = Audit(clock, store, Pending("save audit", self._save_changes, self.tasks))
+        self.keeping = Keeping(
+            clock=clock,
+            store=store,
+            tasks=self.tasks,
+            log=self.telemetry.log,
+            admissions=self.admissions,
+            standings=self._standings,
+        )
+        self.audit = Audit(clock, store, self.keeping.changes)
         self.history = History(
             clock=clock,
             store=store,
             admissions=self.admissions,
             tally=self.telemetry.tally,
-            keep=Pending("save minutes", self._save_minutes, self.tasks),
+            keep=self.keeping.minutes,
         )
         self._reloading = asyncio.Lock()
         self._ticket_ids = 0
@@ -99,7 +105,7 @@ class Runtime:
             admission.close()
         with suppress(TimeoutError):  # said below, where the store does not end either
             async with asyncio.timeout(STORE_CLOSE_S):
-                await self._store_all()
+                await self.keeping.done()
         await self.tasks.close()
         await self._usage.close()
         try:
@@ -107,13 +113,6 @@ class Runtime:
                 await self.store.close()
         except TimeoutError:
             self.telemetry.log.error("state.not_closed", error=f"writes did not end within {STORE_CLOSE_S:g} s")
-
-    async def _store_all(self) -> None:
-        if self._saving:
-            await asyncio.wait(list(self._saving.values()))
-        await self._events.done()
-        await self.audit.stored()
-        await self.history.stored()
 
     # --- providers ---
 
@@ -148,7 +147,7 @@ class Runtime:
             clock=self.clock,
             loop=self._loop,
             observe=self.telemetry.observe,
-            keep=self._keep,
+            keep=self.keeping.heard,
             poll=self._start_poll,
             chance=self._chance,
         )
@@ -156,7 +155,7 @@ class Runtime:
         now_said = (standing.file_limit, standing.file_cooldown_s)
         if record is not None and (record.file_limit, record.file_cooldown_s) != now_said:
             self.audit.file_read(provider_id, record, begin)
-            self._save_soon(provider_id)  # so that the file's new word is not forgotten when it is changed back
+            self.keeping.save_soon(provider_id)  # so that the file's new word is not forgotten when it is changed back
         return admission
 
     def snapshots(self) -> list[Snapshot]:
@@ -180,14 +179,14 @@ class Runtime:
         admission = self.admission(provider_id)
         with self._noting(by, What.LIMIT, admission):
             admission.apply(admission.scheduler.set_limit(limit, "api", self.clock.now()))
-        return await self._saved(provider_id)
+        return await self.keeping.saved(provider_id)
 
     async def restore(self, provider_id: str, by: Actor = Actor.API) -> bool:
         """Back to the limit before the auto-reduce."""
         admission = self.admission(provider_id)
         with self._noting(by, What.RESTORE, admission):
             admission.apply(admission.scheduler.restore(self.clock.now()))
-        return await self._saved(provider_id)
+        return await self.keeping.saved(provider_id)
 
     async def learn(self, provider_id: str, by: Actor = Actor.API) -> bool | None:
         """Forget what was learned or set by hand where the file says auto, and begin again; None if it nowhere does."""
@@ -199,25 +198,25 @@ class Runtime:
                 admission.apply(admission.scheduler.set_cooldown(provider.cooldown_s, "file", learns=True))
         if not (provider.learn_limit or provider.learn_cooldown):
             return None
-        return await self._saved(provider_id)
+        return await self.keeping.saved(provider_id)
 
     async def set_cooldown(self, provider_id: str, cooldown_s: float, by: Actor = Actor.API) -> bool:
         admission = self.admission(provider_id)
         with self._noting(by, What.COOLDOWN, admission):
             admission.apply(admission.scheduler.set_cooldown(cooldown_s, "api"))
-        return await self._saved(provider_id)
+        return await self.keeping.saved(provider_id)
 
     async def pause(self, provider_id: str, duration_s: float, by: Actor = Actor.API) -> bool:
         admission, now = self.admission(provider_id), self.clock.now()
         with self._noting(by, What.PAUSE, admission):
             admission.apply(admission.scheduler.pause(now + duration_s, now))
-        return await self._saved(provider_id)
+        return await self.keeping.saved(provider_id)
 
     async def resume(self, provider_id: str, by: Actor = Actor.API) -> bool:
         admission = self.admission(provider_id)
         with self._noting(by, What.RESUME, admission):
             admission.apply(admission.scheduler.resume(self.clock.now()))
-        return await self._saved(provider_id)
+        return await self.keeping.saved(provider_id)
 
     async def star(self, workspace: str, starred: bool, by: Actor = Actor.API) -> bool:
         """Set or take a star; waiters move at once."""
@@ -246,6 +245,10 @@ class Runtime:
             admission.apply(scheduler.reclaim(slot, now))
             self.audit.removed(by, What.RECLAIM, provider_id, slot.ticket, now - slot.granted_at)
         return ticket is not None or slot is not None
+
+    def keep_events(self, events: Sequence[SavedEvent]) -> None:
+        """Add to the event history, soon."""
+        self.keeping.events.add(events)
 
     def effective(self) -> dict[str, object]:
         """The configuration in force, without secrets."""
@@ -317,57 +320,6 @@ class Runtime:
         after = in_force(what, scheduler, standing, self.clock.to_wall_ms)
         if after != before:
             self.audit.note(by, what, before.value, after.value, provider_id=admission.provider_id)
-
-    def _keep(self, provider_id: str, effect: Effect) -> None:
-        standing = self._standings[provider_id]
-        if isinstance(effect, LimitSet | Reduced):
-            self._note_limit(standing, effect)
-        elif isinstance(effect, CooldownSet):
-            standing.cooldown_by = "auto" if effect.by == "learned" else effect.by
-        elif isinstance(effect, Resumed) and effect.cause == "elapsed":
-            return  # when it ends was stored as it began
-        self._save_soon(provider_id)
-
-    def _note_limit(self, standing: standings.Standing, effect: LimitSet | Reduced) -> None:
-        """Who set it. What rate limits do to a limit set by hand leaves it a person's."""
-        if isinstance(effect, Reduced) or effect.by == "auto_restore":
-            standing.limit_by = "api" if standing.limit_by == "api" else "auto"
-        else:
-            standing.limit_by = {"file": "file", "learned": "auto"}.get(effect.by, "api")
-
-    def _save_soon(self, provider_id: str) -> None:
-        if provider_id not in self._saving:
-            self._saving[provider_id] = self.tasks.start("save", self._save(provider_id))
-
-    async def _save(self, provider_id: str) -> bool:
-        del self._saving[provider_id]  # what changes from here on needs another save
-        snapshot = self.admissions[provider_id].snapshot()
-        record = standings.record(snapshot, self._standings[provider_id], self.clock.to_wall_ms)
-        return self._check(await self.store.save_provider(record))
-
-    async def _saved(self, provider_id: str) -> bool:
-        self._save_soon(provider_id)
-        stored = await asyncio.shield(self._saving[provider_id])
-        await self.audit.stored()
-        return stored
-
-    def _check(self, stored: bool) -> bool:
-        if not stored:
-            self.telemetry.log.error("state.write_failed", error=self.store.error)
-        return stored
-
-    def keep_events(self, events: Sequence[SavedEvent]) -> None:
-        """Add to the event history, soon."""
-        self._events.add(events)
-
-    async def _save_events(self, events: Sequence[SavedEvent]) -> None:
-        self._check(await self.store.append_events(events))
-
-    async def _save_changes(self, changes: Sequence[SavedChange]) -> None:
-        self._check(await self.store.append_changes(changes))
-
-    async def _save_minutes(self, minutes: Sequence[Minute]) -> None:
-        self._check(await self.store.append_minutes(minutes))
 
     def _start_poll(self, admission: Admission, credentials: Mapping[str, str]) -> None:
         self.tasks.start("usage poll", self._poll(admission, credentials))

@@ -176,4 +176,4 @@ async def test_trail_that_cannot_be_stored_is_said_in_the_log_and_the_change_hol
 
 
 async def test_repr_is_read_by_people(desk):
-    assert repr(desk.runtime.audit) == "<Audit <Pending save audit: 0>>"
+    assert repr(desk.runtime.audit) == "<Audit <Pending save changes: 0>>"

@@ -73,7 +73,7 @@ async def test_requests_that_take_no_slot_are_not_among_the_completed(desk):
 async def test_minute_is_in_the_file_as_soon_as_it_is_over(desk):
     await desk.serve()
     desk.look_at(AT + MINUTE_MS)
-    await desk.runtime.history.stored()
+    await desk.runtime.keeping.done()
     other = open_store("sqlite", str(desk.state))  # as after a kill: nothing is closed
     assert (await other.open()).recorded == {"p"}
     (minute,) = await other.minutes("p", since_ms=0, until_ms=2**60)
@@ -264,6 +264,6 @@ async def test_nothing_is_looked_at_after_the_end(desk):
     desk.runtime.history.end()
     desk.runtime.history.look()
     desk.runtime.history.end()
-    await desk.runtime.history.stored()
+    await desk.runtime.keeping.done()
     assert [point.at for point in await desk.points()] == [AT]
     assert repr(desk.runtime.history) == "<History of 1 providers, None>"

@@ -93,10 +93,6 @@ class History:
             self._keep.add(self._worth_keeping(self._recorder.everything()))
             self._recorder = None
 
-    async def stored(self) -> None:
-        """Wait until what was to be kept is stored, or could not be."""
-        await self._keep.done()
-
     @property
     def _begun_at(self) -> int | None:
         return None if self._recorder is None else self._recorder.at
