@@ -69,16 +69,41 @@ def row(at: int, paused_ms: int) -> dict[str, Any]:
     return {"at": at * MINUTE, "until": (at + 1) * MINUTE, "point": {"pausedMs": paused_ms}}
 
 
+def mark(kind: str, at: int) -> dict[str, Any]:
+    return {"kind": kind, "at": at}
+
+
 @pytest.mark.parametrize(
     ("rows", "marks", "bands"),
     [
         ([row(0, 0), row(1, 0)], [], []),
-        ([row(0, 30_000)], [], [[0, 30_000]]),
-        ([row(0, 30_000)], [{"kind": "paused", "at": 12_000}], [[12_000, 42_000]]),
-        ([row(0, 30_000)], [{"kind": "resumed", "at": 12_000}], [[0, 30_000]]),
-        # Through a whole minute: it begins late in the first and ends early in the last.
+        # Marks say it to the moment, and of two short pauses in neighbouring minutes none is longer for that.
+        ([row(0, 4_000)], [mark("paused", 12_000), mark("resumed", 16_000)], [[12_000, 16_000]]),
+        (
+            [row(0, 4_000), row(1, 4_000)],
+            [mark("paused", 12_000), mark("resumed", 16_000), mark("paused", 70_000), mark("resumed", 74_000)],
+            [[12_000, 16_000], [70_000, 74_000]],
+        ),
+        # One that is lengthened is one.
+        (
+            [row(0, 40_000)],
+            [mark("paused", 10_000), mark("paused", 20_000), mark("resumed", 50_000)],
+            [[10_000, 50_000]],
+        ),
+        # It began before, and lasts yet.
+        ([row(0, 60_000), row(1, 5_000)], [mark("resumed", 65_000)], [[0, 65_000]]),
+        ([row(0, 20_000), row(1, 60_000)], [mark("paused", 40_000)], [[40_000, 120_000]]),
+        # Its end was not told: it ends where the minutes say.
+        ([row(0, 20_000), row(1, 5_000), row(2, 0)], [mark("paused", 40_000)], [[40_000, 65_000]]),
+        # No marks: as long as it was, at the end of a minute when the next one was paused throughout.
         ([row(0, 20_000), row(1, 60_000), row(2, 5_000)], [], [[40_000, 125_000]]),
-        ([row(0, 10_000), row(1, 0), row(2, 10_000)], [], [[0, 10_000], [120_000, 130_000]]),
+        ([row(0, 10_000), row(1, 10_000)], [], [[0, 10_000], [60_000, 70_000]]),
+        # Marks of the later part alone.
+        (
+            [row(0, 10_000), row(1, 0), row(2, 4_000)],
+            [mark("paused", 130_000), mark("resumed", 134_000)],
+            [[0, 10_000], [130_000, 134_000]],
+        ),
         # What was not recorded is in no pause that anybody knows of.
         ([row(0, 60_000), {"at": MINUTE, "until": 2 * MINUTE, "point": None}], [], [[0, 60_000]]),
     ],
@@ -86,7 +111,8 @@ def row(at: int, paused_ms: int) -> dict[str, Any]:
 async def test_pauses_are_bands_as_long_as_they_were(
     window: Window, rows: list[Any], marks: list[Any], bands: list[list[int]]
 ) -> None:
-    assert await call(window, "data", "bandsOf", rows, marks) == bands
+    times = {"since": 0, "until": 10 * MINUTE}
+    assert await call(window, "pauses", "bandsOf", rows, marks, times) == bands
 
 
 @pytest.mark.parametrize(
@@ -138,20 +164,20 @@ async def test_axis_ends_above_what_it_shows_and_counts_in_wholes(window: Window
     assert 1 <= steps <= 5
 
 
-async def test_of_marks_in_one_place_the_weightiest_is_drawn(window: Window) -> None:
-    marks = [
-        {"kind": kind, "at": at}
-        for kind, at in [
-            ("rate_limited", 10),
-            ("paused", 11),
-            ("reduced", 12),
-            ("resumed", 40),
-            ("news", 41),
-            ("paused", 70),
-        ]
+async def test_of_marks_in_one_place_the_weightiest_are_drawn(window: Window) -> None:
+    told = [
+        ("rate_limited", 10),
+        ("paused", 11),
+        ("rate_limited", 12),
+        ("reduced", 12),
+        ("resumed", 40),
+        ("news", 41),
+        ("paused", 70),
     ]
-    script = """async ([marks]) => {
+    script = """async ([marks, most]) => {
       const {heaviest} = await import(new URL("page/plots_marks.js", document.baseURI));
-      return heaviest(marks, (at) => at, 13).map(({mark, x}) => [mark.kind, x]);
+      return heaviest(marks, (at) => at, 20, most).map(({x, kinds}) => [x, ...kinds]);
     }"""
-    assert await window.page.evaluate(script, [marks]) == [["reduced", 12], ["paused", 70]]
+    marks = [mark(kind, at) for kind, at in told]
+    assert await window.page.evaluate(script, [marks, 1]) == [[10, "reduced"], [70, "paused"]]
+    assert await window.page.evaluate(script, [marks, 2]) == [[10, "reduced", "rate_limited"], [70, "paused"]]

@@ -7,13 +7,14 @@
 // Rule 2: it asks every 30 s while it is seen, and never while it is not.
 // Rule 3: after destroy() nothing of it is left: no timer, no listener, no canvas.
 
-import { bandsOf, beginOf, rowsOf } from "./plots_data.js";
+import { beginOf, rowsOf } from "./plots_data.js";
 import { save } from "./plots_export.js";
 import { makeFigure } from "./plots_figure.js";
 import { KINDS } from "./plots_kinds.js";
 import { makeHappened } from "./plots_happened.js";
 import { dressed, library } from "./plots_library.js";
 import { MARKS } from "./plots_marks.js";
+import { bandsOf } from "./plots_pauses.js";
 import { RANGES, exactly } from "./plots_words.js";
 
 const EVERY_MS = 30000;
@@ -120,7 +121,7 @@ export function mountPlots(element, providerId, api) {
       const rows = rowsOf(answer);
       const { marks } = told;
       const since = beginOf(rows, marks, answer, RANGES[shown].least);
-      view = { rows, bands: bandsOf(rows, marks), marks, since, until: answer.until, range: shown };
+      view = { rows, bands: bandsOf(rows, marks, answer), marks, since, until: answer.until, range: shown };
       recorded = since > answer.since ? `recorded since ${exactly(rows[0].at, shown)}, ` : "";
       show();
       if (!failedToBegin()) complain("");

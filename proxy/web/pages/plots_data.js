@@ -1,4 +1,4 @@
-// What a history is to the plots: rows with their gaps, bands of pauses, and ticks that a person would choose.
+// What a history is to the plots: rows with their gaps, where it begins, and ticks that a person would choose.
 //
 // Rule: what nobody recorded is a gap. Nothing is drawn through it, and nothing is zero there.
 
@@ -40,28 +40,6 @@ export function beginOf(rows, marks, { since, until }, least) {
   if (!rows.length) return since;
   const first = Math.min(rows[0].at, marks[0]?.at ?? until);
   return first - since < (until - since) / 2 ? since : Math.min(first, until - least);
-}
-
-// `[from, until]` of each pause. A point tells how long of it was paused; which part, the marks tell, or its neighbours.
-export function bandsOf(rows, marks) {
-  const bands = [];
-  let run = [];
-  for (const each of [...rows, null]) {
-    if (each?.point?.pausedMs > 0) run.push(each);
-    else if (run.length) {
-      bands.push(bandOf(run, marks));
-      run = [];
-    }
-  }
-  return bands;
-}
-
-function bandOf(run, marks) {
-  const [first, last] = [run[0], run.at(-1)];
-  const began = marks.find((mark) => mark.kind === "paused" && mark.at >= first.at && mark.at < first.until)?.at;
-  const alone = run.length === 1;
-  const from = began ?? (alone ? first.at : Math.max(first.at, first.until - first.point.pausedMs));
-  return [from, Math.min(last.until, (alone ? from : last.at) + last.point.pausedMs)];
 }
 
 // Moments for the axis of time, at round times of the viewer's clock, also where that clock is set forward or back.

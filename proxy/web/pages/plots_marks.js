@@ -2,7 +2,7 @@
 
 const BOX = 10; // the shapes' width and height
 
-// By weight: where several share a place, the first of these is shown, and the values beside the pointer name all.
+// By weight: where many share a place, the first of these are shown, and the values beside the pointer name all.
 export const MARKS = {
   reduced: { words: "limit reduced", ink: "warn", path: "M5 10 10 4H7V0H3v4H0z" },
   rate_limited: { words: "rate limited", ink: "bad", path: "M0 1h10L5 9.5z" },
@@ -15,17 +15,19 @@ export const MARKS = {
 const DRAWN = Object.keys(MARKS).filter((kind) => kind !== "resumed"); // the end of a band says that
 const SVG = "http://www.w3.org/2000/svg";
 
-// The marks to draw, `{mark, x}`: in each `apart` pixels the weightiest.
-export function heaviest(marks, xOf, apart) {
+// The marks to draw, as `{x, kinds}`: of each `apart` pixels the `most` weightiest kinds, the weightiest first.
+export function heaviest(marks, xOf, apart, most) {
   const places = new Map();
-  for (const mark of marks) {
-    if (!DRAWN.includes(mark.kind)) continue;
-    const x = xOf(mark.at);
-    const place = Math.round(x / apart);
-    const there = places.get(place);
-    if (!there || DRAWN.indexOf(mark.kind) < DRAWN.indexOf(there.mark.kind)) places.set(place, { mark, x });
+  for (const { at, kind } of marks) {
+    if (!DRAWN.includes(kind)) continue;
+    const x = xOf(at);
+    const place = Math.floor(x / apart);
+    if (!places.has(place)) places.set(place, { x, kinds: new Set() });
+    places.get(place).kinds.add(kind);
   }
-  return [...places.values()];
+  const weight = (kind) => DRAWN.indexOf(kind);
+  const weigh = (kinds) => [...kinds].sort((one, other) => weight(one) - weight(other)).slice(0, most);
+  return [...places.values()].map(({ x, kinds }) => ({ x, kinds: weigh(kinds) }));
 }
 
 // The mark's shape, its middle at (x, y), in the context's fillStyle.

@@ -7,7 +7,8 @@ import { drawShape, heaviest } from "./plots_marks.js";
 import { figure } from "./plots_words.js";
 
 export const SHAPES_PX = 16; // the room above a plot
-const SHAPE_APART_PX = 13;
+const SHAPE_PX = 11; // from one's middle to the next one's
+const SHAPES_TOGETHER = 2; // a refusal and the reduction that comes of it
 const LINE_APART_PX = 3;
 const LEAST_BAND_PX = 2;
 const HATCH_PX = 7;
@@ -26,8 +27,8 @@ export function overlay(kind, ink, now) {
       band(ctx, xOf(from), Math.max(LEAST_BAND_PX, xOf(until) - xOf(from)), top, bottom);
     }
     ctx.globalAlpha = 0.5;
-    for (const { mark, x: at } of heaviest(view.marks, xOf, LINE_APART_PX)) {
-      if (mark.kind !== "paused") stroke(ctx, Math.round(at) + 0.5, top, bottom, ink(`mark-${mark.kind}`), [2, 3]);
+    for (const { x: at, kinds: [kind] } of heaviest(view.marks, xOf, LINE_APART_PX, 1)) {
+      if (kind !== "paused") stroke(ctx, Math.round(at) + 0.5, top, bottom, ink(`mark-${kind}`), [2, 3]);
     }
     ctx.restore();
   }
@@ -58,15 +59,21 @@ export function overlay(kind, ink, now) {
     const xOf = (at) => x.getPixelForValue(at);
     ctx.save();
     if (kind.showsShapes) {
-      for (const { mark, x: at } of heaviest(view.marks, xOf, SHAPE_APART_PX)) {
-        if (at < left - 1 || at > right + 1) continue;
-        ctx.fillStyle = ink(`mark-${mark.kind}`);
-        drawShape(ctx, mark.kind, at, top - SHAPES_PX / 2 - 2);
+      for (const { x: at, kinds } of heaviest(view.marks, xOf, SHAPE_PX * SHAPES_TOGETHER, SHAPES_TOGETHER)) {
+        if (at >= left - 1 && at <= right + 1) shapes(ctx, at, top - SHAPES_PX / 2 - 2, kinds);
       }
       nameLimit(ctx, right, top, y);
     }
     if (pointed) pointAt(ctx, Math.round(xOf(pointed.x)) + 0.5, top, bottom, y);
     ctx.restore();
+  }
+
+  // Side by side round their moment.
+  function shapes(ctx, at, height, kinds) {
+    for (const [place, kind] of kinds.entries()) {
+      ctx.fillStyle = ink(`mark-${kind}`);
+      drawShape(ctx, kind, at + (place - (kinds.length - 1) / 2) * SHAPE_PX, height);
+    }
   }
 
   function nameLimit(ctx, right, top, y) {
