@@ -70,7 +70,7 @@ export function overlay(kind, ink, now) {
 
   // Side by side round their moment.
   function shapes(ctx, at, height, kinds) {
-    for (const [place, kind] of kinds.entries()) {
+    for (const [place, kind] of kinds.toReversed().entries()) { // the cause left of what came of it
       ctx.fillStyle = ink(`mark-${kind}`);
       drawShape(ctx, kind, at + (place - (kinds.length - 1) / 2) * SHAPE_PX, height);
     }
