@@ -26,7 +26,7 @@ export class Actions {
     const back = entry.cooldownAuto
       ? () => this._learn(entry)
       : () => this._putCooldown(entry.providerId, entry.cooldownMs);
-    const words = `Slots of ${visible(entry.providerId)} rest ${span(cooldownMs)} from now on.`;
+    const words = `Slots of ${visible(entry.providerId)} rest ${number(cooldownMs)} ms from now on.`;
     return this._do(() => this._putCooldown(entry.providerId, cooldownMs), words, back);
   }
 

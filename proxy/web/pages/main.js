@@ -7,6 +7,7 @@
 import { Actions } from "./actions.js";
 import { api } from "./api.js";
 import { Card, isActive, urgency } from "./cards.js";
+import { Changes } from "./changes.js";
 import { List, setAttribute, setIcon, setText, show } from "./dom.js";
 import { Live } from "./live.js";
 import { Stars } from "./stars.js";
@@ -22,6 +23,7 @@ const live = new Live(api, { onData: taken, onLost: lost });
 const actions = new Actions(api, live);
 const summary = new Summary();
 const stars = new Stars(find('[data-part="stars"]'), actions);
+const changes = new Changes(find("#changes"), api);
 const cards = new Map(); // by provider: a card may move between the two lists
 const active = new List(find("#cards"), idOf, card);
 const quiet = new List(find("#quiet .quiet-cards"), idOf, card);
@@ -78,6 +80,7 @@ function draw() {
   const others = data.providers.filter((each) => !isActive(each));
   summary.update(data, live.now(), lookedAt);
   stars.update(data.workspaces);
+  changes.update();
   // First where a card goes to: one that moves is in the document all the time.
   active.update(some);
   quiet.update(others);
