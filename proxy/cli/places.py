@@ -17,7 +17,7 @@ from proxy.cli.options import name, of_running_proxy
 from proxy.cli.output import Output
 from proxy.cli.states import roughly, states
 from proxy.cli.table import Table
-from proxy.cli.waiting import expected, held_for, silent_for, size, who, why
+from proxy.cli.waiting import expected, held_for, phase, silent_for, size, who, why
 
 Entry = dict[str, Any]
 
@@ -83,7 +83,7 @@ def _found(places: Entry, wanted: str) -> tuple[str, Entry]:
 
 def _confirm(output: Output, provider_id: str, what: str, entry: Entry, now_ms: int) -> None:
     if what == "slot":
-        said = f"slot {entry['id']} of {provider_id}: {who(entry)}, {entry['phase']} for {held_for(entry, now_ms)}"
+        said = f"slot {entry['id']} of {provider_id}: {who(entry)}, {phase(entry)}, held for {held_for(entry, now_ms)}"
         question = "Cut this answer off?"
     else:
         said = f"place {entry['position']} at {provider_id}: {who(entry)}, waits for {roughly(entry['waitingMs'])}"
@@ -96,7 +96,7 @@ def _slot(slot: Entry, now_ms: int) -> list[str]:
         slot["id"],
         slot["workspaceId"],
         slot["conversationId"] or "",
-        slot["phase"],
+        phase(slot),
         held_for(slot, now_ms),
         silent_for(slot, now_ms),
         size(slot["bytes"]),

@@ -18,6 +18,8 @@ _STACKED = re.compile("([\u0300-\u036f\u0483-\u0489\u20d0-\u20f0]{2})[\u0300-\u0
 
 def printable(text: str) -> str:
     """The text with what would steer a terminal, or be seen by nobody, shown as it would be written in Python."""
+    if text.isascii() and text.isprintable():
+        return text
     return "".join(
         char if char.isprintable() and not _BLANK.match(char) else char.encode("unicode_escape").decode()
         for char in text
@@ -26,6 +28,8 @@ def printable(text: str) -> str:
 
 def steady(text: str) -> str:
     """The same for a column: every terminal agrees about its width."""
+    if text.isascii():
+        return printable(text)
     text = _STACKED.sub(r"\1", _UNSTEADY.sub("", printable(text)))
     return _FLAG.sub(lambda half: chr(ord(half[0]) - _FLAG_A + ord("A")), text)
 

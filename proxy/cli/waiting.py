@@ -1,6 +1,7 @@
 # One slot or one place in the queue, in words.
 #
 # Rule 1: what an older proxy does not say is left out.
+# Rule 2: the page has the same words; a word that the admin API uses for programs is never shown alone.
 
 from typing import Any
 
@@ -8,6 +9,7 @@ from proxy.cli.states import roughly
 
 Entry = dict[str, Any]
 
+PHASES = {"connecting": "connecting", "waiting": "sent", "streaming": "streaming", "cooling": "rests"}
 _UNITS = (("GiB", 1024**3), ("MiB", 1024**2), ("KiB", 1024))
 
 
@@ -25,6 +27,10 @@ def expected(waiter: Entry) -> str:
     """How long it will wait from now on; "" where nobody knows."""
     wait_ms = waiter.get("expectedWaitMs")
     return "" if wait_ms is None else roughly(wait_ms)
+
+
+def phase(slot: Entry) -> str:
+    return PHASES.get(slot["phase"], str(slot["phase"]))
 
 
 def held_for(slot: Entry, now_ms: int) -> str:

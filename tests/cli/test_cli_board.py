@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -209,6 +209,7 @@ def test_what_a_change_came_to_is_told_until_the_next_key() -> None:
     assert "limit 3, was 2" not in screen(board)
 
 
+@settings(deadline=None)
 @given(
     SIZES, st.lists(st.sampled_from(["j", "k", "page down", "G", "g", "?", "x", "a"]), max_size=12), st.integers(0, 40)
 )

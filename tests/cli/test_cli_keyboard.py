@@ -1,7 +1,7 @@
 # Bytes of a terminal become keys, in whatever pieces they come.
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proxy.cli.live.keyboard import Keyboard
@@ -37,6 +37,7 @@ def test_escape_is_a_key_only_when_nothing_follows() -> None:
     assert keyboard.settle() == []  # half a sequence is no key
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=30), st.integers(0, 30))
 def test_pieces_make_no_difference(typed: bytes, cut: int) -> None:
     keyboard = Keyboard()

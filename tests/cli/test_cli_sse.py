@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proxy.cli.sse import Event, Reader
@@ -16,6 +16,7 @@ def test_comments_and_events_without_data_are_none() -> None:
     assert Reader().feed(TEXT) == EVENTS
 
 
+@settings(deadline=None)
 @given(st.integers(0, len(TEXT)), st.integers(0, len(TEXT)))
 def test_pieces_make_no_difference(first: int, second: int) -> None:
     reader, cuts = Reader(), sorted((first, second))

@@ -7,6 +7,8 @@ import pytest
 
 import proxy.web
 from proxy.cli.states import roughly, states
+from proxy.cli.waiting import PHASES
+from proxy.core.model import Phase
 from proxy.service.words import CAUSES
 
 NOW = 1_800_000_000_000
@@ -104,3 +106,9 @@ def test_the_page_has_the_same_words() -> None:
     script = Path(proxy.web.__file__).with_name("pages").joinpath("words.js").read_text("utf-8")
     for cause, words in CAUSES.items():
         assert f'{cause}: "{words}"' in script
+    for phase, words in PHASES.items():
+        assert f'{phase}: "{words}"' in script
+
+
+def test_every_phase_has_words() -> None:
+    assert set(PHASES) == {phase.value for phase in Phase}

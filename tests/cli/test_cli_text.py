@@ -2,7 +2,7 @@
 
 import pytest
 import wcwidth
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -40,6 +40,7 @@ def test_in_a_column_nothing_stays_about_whose_width_terminals_disagree(text: st
     assert steady(text) == shown
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_a_column_is_as_wide_on_a_terminal_as_it_was_made(text: str) -> None:
     shown = steady(text)
@@ -47,6 +48,7 @@ def test_a_column_is_as_wide_on_a_terminal_as_it_was_made(text: str) -> None:
     assert all(wcwidth.wcwidth(char) >= 0 for char in shown)
 
 
+@settings(deadline=None)
 @given(st.text(), st.integers(0, 30))
 def test_fitted_text_has_just_so_many_cells(text: str, width: int) -> None:
     assert cell_len(fit(steady(text), width)) == width
@@ -59,6 +61,7 @@ def test_what_does_not_fit_is_cut_off_visibly() -> None:
     assert fit("ab", 4, right=True) == "  ab"
 
 
+@settings(deadline=None)
 @given(st.text(), st.integers(2, 30))
 def test_folded_lines_are_no_wider_than_they_may_be(text: str, width: int) -> None:
     assert all(cell_len(line) <= width for line in folded(steady(text), width))

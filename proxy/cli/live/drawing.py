@@ -14,7 +14,7 @@ from proxy.cli.live.board import PROVIDER, SLOT, Board, Row
 from proxy.cli.overview import limited, style
 from proxy.cli.states import roughly, states
 from proxy.cli.text import fit, folded, steady
-from proxy.cli.waiting import expected, held_for, silent_for, size, why
+from proxy.cli.waiting import expected, held_for, phase, silent_for, size, why
 from proxy.config import show_duration
 
 HELP = (
@@ -166,7 +166,7 @@ def _place(row: Row, now_ms: int, columns: _Columns, width: int, *, whole: bool)
 
 def _progress(slot: dict[str, Any], now_ms: int) -> str:
     moved = f", last byte {silent_for(slot, now_ms)} ago, {size(slot['bytes'])}" if slot["bytes"] else ""
-    return f"{slot['phase']}{moved}"
+    return f"{phase(slot)}{moved}"
 
 
 def _provider(entry: dict[str, Any], now_ms: int, width: int) -> list[Text]:
