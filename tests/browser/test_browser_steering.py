@@ -124,6 +124,7 @@ async def test_reduced_limit_goes_one_step_up(start: Starter, open_window: Opene
         await refused(rig)
         await rig.in_flight(0)
     await rig.until_status(limit=2, autoReducedFrom=4)
+    await expect(card.action("step-up")).to_contain_text("3")  # the button says what it sets
     await card.action("step-up").click()
     await rig.until_status(limit=3)
     await expect(field(card, "limit")).to_have_value("3")
