@@ -64,7 +64,7 @@ async def past(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig]:
 
 async def _live_through(rig: Rig) -> None:
     now = int(time.time() * 1000)
-    minutes = [minute(ago, now) for ago in range(55, 0, -1) if ago not in GAP]
+    minutes = [minute(ago, now) for ago in range(55, -1, -1) if ago not in GAP]
     events = [
         event(40, now, "rate_limited", status=429, kind="concurrency", retryAfterMs=30_000, inFlight=4),
         event(40, now, "reduced", limit=3, originalLimit=4, notice=""),
@@ -113,7 +113,9 @@ async def fresh(browser: Browser) -> AsyncIterator[Opener]:
 async def plots(past: Rig, browser: Browser) -> AsyncIterator[Plots]:
     """For those that look, and leave everything as it was."""
     async with windows(browser) as opener:
-        yield await (await (await opener(past)).open()).shown()
+        plots = await opener(past)
+        await plots.page.add_init_script("window.setInterval = () => 0;")  # it asks once: nothing changes meanwhile
+        yield await (await plots.open()).shown()
 
 
 async def test_four_plots_say_what_they_come_to(plots: Plots) -> None:
@@ -323,16 +325,17 @@ async def test_without_the_library_the_tables_are_there_and_the_reason(past: Rig
     await expect(plots.canvas("queue")).to_be_hidden()
 
 
-async def test_proxy_that_is_away_is_told_and_the_past_stays(past: Rig, fresh: Opener) -> None:
-    plots = await (await (await fresh(past)).open()).shown()
+async def test_proxy_that_is_away_is_told_and_the_past_stays(start: Starter, fresh: Opener) -> None:
+    rig = await start({"up": UPSTREAM})
+    plots = await (await (await fresh(rig)).open()).shown()
     plots.window.allow_failing_calls()
     plots.window.allow("ERR_CONNECTION")
-    await past.proxy.stop()
+    await rig.proxy.stop()
     before = await plots.rows("queue")
     await plots.page.evaluate("plots.update()")
     await expect(plots.problem).to_contain_text("Not up to date")
     assert await plots.rows("queue") == before
-    await past.proxy.come_back()
+    await rig.proxy.come_back()
     await plots.page.evaluate("plots.update()")
     await expect(plots.problem).to_be_hidden()
 
