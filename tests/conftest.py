@@ -3,6 +3,7 @@
 #
 # Rule 1: a task that is left is named in the failure; whoever starts one ends it.
 # Rule 2: only blocking calls made by the package count; a test may open its files.
+# Rule 3: no example of a property has a deadline: how long one takes says how busy the machine is.
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -11,8 +12,12 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from blockbuster import blockbuster_ctx
+from hypothesis import settings
 
 OUTSIDE = {Path(__file__).parent / name for name in ("system", "browser")}  # they run the real process, in one loop
+
+settings.register_profile("slotgate", settings.default, deadline=None)
+settings.load_profile("slotgate")
 
 
 @pytest_asyncio.fixture
