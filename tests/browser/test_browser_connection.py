@@ -1,11 +1,12 @@
 # The page stays live by itself, says when it is not, and finds its way back.
 
+import re
 import signal
 
 from blackbox.rig import Rig
 from blackbox.waiting import until
 from onscreen.traffic import hold_slots, wait_in_line
-from onscreen.window import Window
+from onscreen.window import Opener, Window
 from playwright.async_api import Request, expect
 
 HIDE = """(hidden) => {
@@ -53,11 +54,55 @@ async def test_lost_proxy_is_said_and_its_return_found(rig: Rig, window: Window)
     await same_page(window)
     await rig.proxy.kill()
     await window.lost()
+    await expect(window.locate("#connection")).to_contain_text("since")
+    await expect(window.locate("main.stale")).to_be_visible()
+    await expect(window.page).to_have_title(re.compile("not connected"))
     await rig.proxy.come_back()
     await window.live()
+    await expect(window.locate("main.stale")).to_have_count(0)
     await rig.limit(5)
     await expect(window.card(rig.provider).part("limit").locator("input")).to_have_value("5")
     await not_reloaded(window)
+
+
+async def test_events_cause_a_look_before_the_clock_does(rig: Rig, window: Window) -> None:
+    """The page's clock stands all but still: its next look of itself is never due here."""
+    await window.page.clock.install()
+    await window.page.reload()
+    await window.live()
+    await rig.limit(9)
+    value = window.card(rig.provider).part("limit").locator("input")
+    for _ in range(150):
+        await window.page.clock.run_for(10)
+        if await value.input_value() == "9":
+            break
+    await expect(value).to_have_value("9")
+
+
+async def test_stream_of_events_goes_on_where_it_was_after_a_restart(rig: Rig, window: Window) -> None:
+    window.allow_failing_calls()
+    resumed: list[str] = []
+
+    async def remember(request: Request) -> None:
+        if request.url.endswith("/concurrency/events"):
+            resumed.append((await request.all_headers()).get("last-event-id", ""))
+
+    window.page.on("request", remember)
+    await rig.limit(5)
+    await expect(window.card(rig.provider).part("limit").locator("input")).to_have_value("5")
+    await rig.proxy.kill()
+    await window.lost()
+    await rig.proxy.come_back()
+    await until(lambda: any(resumed), what="a stream that says which event was seen last")
+
+
+async def test_two_windows_show_the_same(rig: Rig, open_window: Opener) -> None:
+    first, second = await open_window(rig), await open_window(rig)
+    await second.live()
+    await first.card(rig.provider).action("pause").click()
+    await expect(second.card(rig.provider).action("resume")).to_be_visible()
+    await second.card(rig.provider).action("resume").click()
+    await expect(first.card(rig.provider).action("resume")).to_be_hidden()
 
 
 async def test_proxy_that_hangs_is_said_to_be_lost(rig: Rig, window: Window) -> None:

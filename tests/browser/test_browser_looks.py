@@ -10,6 +10,7 @@ from typing import Literal
 
 import pytest
 from blackbox.rig import Rig, Starter
+from blackbox.waiting import until
 from onscreen.picture import colours
 from onscreen.traffic import WORKSPACES, crowd, hold_slots, refused, wait_in_line
 from onscreen.window import Opener, Window
@@ -23,6 +24,10 @@ def folder(tmp_path: Path) -> Path:
     kept = Path(os.environ.get("SCREENSHOTS") or tmp_path)
     kept.mkdir(parents=True, exist_ok=True)
     return kept
+
+
+async def held_for(rig: Rig, milliseconds: int) -> bool:
+    return all(slot["ageMs"] > milliseconds for slot in (await rig.slots())["slots"])
 
 
 async def every_look(window: Window) -> AsyncIterator[tuple[str, int]]:
@@ -46,6 +51,7 @@ async def test_page_is_drawn_at_every_width_in_both_themes(
     )
     if waiting:
         await hold_slots(rig, 4)
+        await until(lambda: held_for(rig, 1500), what="slots that were held for a while")
         for call in rig.up.calls:  # so that it is known how long one takes
             await call.finish()
         await rig.at_rest()

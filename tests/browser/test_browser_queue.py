@@ -65,6 +65,24 @@ async def test_star_moves_a_waiter_to_the_front_and_unstar_back(rig: Rig, window
     assert await order(rig) == [plain, preferred]
 
 
+async def test_workspace_is_starred_by_name_and_loses_its_star(rig: Rig, window: Window) -> None:
+    async def starred() -> list[str]:
+        workspaces = (await rig.admin.get("/concurrency/workspaces")).json["workspaces"]
+        return [each["workspaceId"] for each in workspaces if each["starred"]]
+
+    stars = window.locate('[data-part="stars"]')
+    await stars.locator("input").fill("not yet here/ä?#")
+    await stars.locator('[data-action="star"]').click()
+    await expect(stars.locator('[data-action="unstar"]')).to_have_count(1)
+    assert await starred() == ["not yet here/ä?#"]
+    await stars.locator('[data-action="unstar"]').click()
+    await expect(stars.locator('[data-action="unstar"]')).to_have_count(0)
+    assert await starred() == []
+    await window.toast.locator('[data-action="undo"]').click()
+    await expect(stars.locator('[data-action="unstar"]')).to_have_count(1)
+    assert await starred() == ["not yet here/ä?#"]
+
+
 async def test_waiter_is_dropped_after_a_question_that_names_it(rig: Rig, window: Window) -> None:
     card = window.card(rig.provider)
     await hold_slots(rig)

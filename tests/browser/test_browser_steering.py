@@ -61,6 +61,18 @@ async def test_limit_that_cannot_be_is_refused_beside_its_field(rig: Rig, window
     await expect(field(card, "limit")).not_to_have_attribute("aria-invalid", "true")
 
 
+async def test_limit_is_removed_after_a_question_and_put_back(rig: Rig, window: Window) -> None:
+    card = window.card(rig.provider)
+    await hold_slots(rig)
+    await wait_in_line(rig, "first")
+    await expect(card.waiters).to_have_count(1)
+    await card.action("unlimit").click()
+    await window.confirm(naming="1 waiter")
+    await rig.until_status(limit=None, queued=0)
+    await window.toast.locator('[data-action="undo"]').click()
+    await rig.until_status(limit=2)
+
+
 async def test_what_is_being_typed_is_not_overwritten_by_what_comes(rig: Rig, window: Window) -> None:
     card = window.card(rig.provider)
     await field(card, "limit").fill("8")
