@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from proxy.config import Settings
 from proxy.errors import StoreError
-from proxy.store import open_store
 
 
 def remarks(settings: Settings) -> list[str]:
@@ -32,6 +31,8 @@ def _in_vain(settings: Settings) -> Iterator[str]:
 
 def refused_state(settings: Settings) -> str | None:
     """Why `serve` cannot keep its state there; None if it can, as far as its kind goes. Nothing is opened."""
+    from proxy.store import open_store  # takes as long to import as everything else
+
     try:
         open_store(settings.state.kind, settings.state.target)
     except StoreError as error:
