@@ -62,6 +62,19 @@ async def test_what_counts_down_never_says_less_than_a_second(window: Window) ->
     assert [await words(window, "roughly", ms) for ms in (-1, 1, 1001, 61_000)] == ["1 s", "1 s", "2 s", "1 min 1 s"]
 
 
+async def test_estimates_are_no_finer_than_they_can_be_true(window: Window) -> None:
+    said = {
+        400: "about 1 s",
+        9200: "about 10 s",
+        11_000: "about 15 s",
+        59_000: "about 1 min",
+        70_000: "about 1 min 30 s",
+        9 * MINUTE + 50_000: "about 10 min",
+        10 * MINUTE + 1: "about 11 min",
+    }
+    assert {ms: await words(window, "about", ms) for ms in said} == said
+
+
 async def test_characters_that_deceive_are_seen(window: Window) -> None:
     assert await words(window, "visible", "a\u202eb\u0007c\u200bd") == "a\ufffdb\ufffdc\ufffdd"
     kept = "<img src=x onerror=alert(1)> שלום 🦀 é"

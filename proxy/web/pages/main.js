@@ -89,7 +89,7 @@ function draw() {
     made.destroy();
     cards.delete(id);
   }
-  if (focused !== document.activeElement && focused.isConnected) focused.focus({ preventScroll: true });
+  if (focused !== document.activeElement && focused.isConnected) focused.focus(); // and go where it went
   show(find("#empty"), data.providers.length === 0);
   show(find("#unlimited"), others.length > 0 && some.length === 0);
   show(find("#quiet"), others.length > 0);

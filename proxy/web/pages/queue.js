@@ -4,7 +4,7 @@
 // Rule 2: a long queue is folded; what is not shown is not made.
 
 import { List, el, icon, setAttribute, setIcon, setText, show } from "./dom.js";
-import { brief, number, reason, roughly, span, visible, who } from "./words.js";
+import { about, brief, number, reason, span, visible, who } from "./words.js";
 
 const FOLDED = 20;
 const HAIR_MS = 900; // under it nobody reads a number
@@ -64,7 +64,7 @@ function order(waiters) {
 
 function nobody(entry) {
   const newcomer = entry.expectedWaitMs;
-  if (entry.limit !== null && newcomer > HAIR_MS) return `Nobody waits. A new request would wait for about ${roughly(newcomer)}.`;
+  if (entry.limit !== null && newcomer > HAIR_MS) return `Nobody waits. A new request would wait for ${about(newcomer)}.`;
   return "Nobody waits.";
 }
 
@@ -134,5 +134,5 @@ class Row {
 function expected({ expectedWaitMs }, since) {
   if (expectedWaitMs === undefined || expectedWaitMs === null) return "";
   const left = expectedWaitMs - since;
-  return left < HAIR_MS ? "any moment now" : `about ${roughly(left)} more`;
+  return left < HAIR_MS ? "any moment now" : `${about(left)} more`;
 }

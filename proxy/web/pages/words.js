@@ -53,6 +53,12 @@ function two(ms, great, greatName, small, smallName) {
 // The same at whole seconds and never "0.4 s": for what is estimated or counts down on the page.
 export const roughly = (ms) => span(Math.max(SECOND, Math.ceil(ms / SECOND) * SECOND));
 
+// An estimate, no finer than it can be true: to 5 s under a minute, to half a minute under ten.
+export function about(ms) {
+  const step = ms < 10 * SECOND ? SECOND : ms < MINUTE ? 5 * SECOND : ms < 10 * MINUTE ? 30 * SECOND : MINUTE;
+  return `about ${roughly(Math.ceil(ms / step) * step)}`;
+}
+
 export const ago = (ms) => (ms < 2 * SECOND ? "just now" : `${span(ms)} ago`);
 
 export const clock = (at) => new Date(at).toLocaleTimeString();
