@@ -65,7 +65,8 @@ bench-rivals: $(VENV)/developing $(VENV)-rivals/installed
 COPY = build/compiled
 $(COPY)/built: $(VENV)/developing setup.py $(SOURCES)
 	@echo 'Compiling into $(COPY); this takes a minute or two'
-	@rm -rf $(COPY) && mkdir -p $(COPY) && cp -R Makefile README.md LICENSE config pyproject.toml setup.py proxy $(COPY)
+	@rm -rf $(COPY) && mkdir -p $(COPY)
+	@cp -R Makefile README.md LICENSE pyproject.toml setup.py config systemd proxy $(COPY)
 	@cd $(COPY) && SLOTGATE_COMPILED=1 $(abspath $(BIN))/python setup.py --quiet build_ext --inplace
 	@touch $@
 

@@ -11,7 +11,7 @@ from setuptools import setup
 COMPILED = {
     "core": "allowance cooldown gate limit pause queue reading recovery refusals scheduler slots strikes waitlist",
     "ratelimits": "frames",
-    "service": "admission clock events",
+    "service": "admission clock events quoting record telemetry",
     "web": "budget forward identity identity_body identity_headers judge outcome passage patience routing success turn",
     "wire": "body client exchange head head_reader head_writer idle pauses pool relay request tls_session upstream",
 }

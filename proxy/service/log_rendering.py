@@ -9,9 +9,6 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import lru_cache
-from json.encoder import encode_basestring_ascii
 from operator import methodcaller
 from types import TracebackType
 from typing import Protocol
@@ -19,8 +16,8 @@ from typing import Protocol
 from structlog.dev import ConsoleRenderer, plain_traceback
 
 from proxy.errors import SlotgateError
+from proxy.service.quoting import MAX_CHARS, cut, iso
 
-MAX_CHARS = 8192  # of one value; all errors of a configuration file fit
 MAX_FRAMES = 20  # of one exception, the innermost; deeper ones are the event loop's and the library's
 
 
@@ -76,17 +73,6 @@ def renderer(form: str, fd: int) -> Renderer:
     return as_columns
 
 
-def iso(at_ms: int) -> str:
-    """Epoch milliseconds as people read them: `2026-03-01T12:00:00.250Z`."""
-    seconds, ms = divmod(at_ms, 1000)
-    return f"{_iso_second(seconds)}.{ms:03d}Z"
-
-
-@lru_cache(maxsize=4)  # lines come many a second, and this is a third of what one costs
-def _iso_second(seconds: int) -> str:
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}"
-
-
 def told(error: BaseException) -> str:
     """An exception with its causes, first cause last, without a word that could be a client's."""
     lines: list[str] = []
@@ -111,21 +97,10 @@ def _places(traceback: TracebackType | None) -> list[str]:
 _encode = json.JSONEncoder(default=str).encode  # made once: json.dumps with arguments makes one for each line
 
 
-def quoted(value: str | None) -> str:
-    """A value as it stands in a line of JSON, cut like any other."""
-    if value is None:
-        return "null"
-    return encode_basestring_ascii(value if len(value) <= MAX_CHARS else _cut(value))
-
-
 def _whole(line: Line) -> dict[str, object]:
     fields = line.fields
     whole = {"timestamp": iso(line.at_ms), "level": line.level, "event": line.event, **fields}
     for key, value in fields.items():
         if isinstance(value, str) and len(value) > MAX_CHARS:
-            whole[key] = _cut(value)
+            whole[key] = cut(value)
     return whole
-
-
-def _cut(value: str) -> str:
-    return value[:MAX_CHARS] + "…"

@@ -5,24 +5,29 @@
 #         the time.
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from proxy.service.log_rendering import iso, quoted
+from proxy.service.quoting import iso, quoted
 
 PATH_CHARACTERS = 256  # of a request's path in its line: whole for every API there is, and no room for more
 
 
+class _Words:
+    """What every record's line says of itself. Not of the dataclass: compiled, those would be fields of it."""
+
+    __slots__ = ()
+
+    level = "info"
+    event = "request.ended"
+
+
 @dataclass(slots=True)
-class RequestRecord:
+class RequestRecord(_Words):
     """Made when a request's head was read, filled in as it goes, told when it ends. `outcome` is one of completed,
     abandoned (the client left), cut, refused, reclaimed, failed; `code` that of our own answer, `why` what went wrong.
     `path` is as sent upstream, or else as asked for; never with the query. What could not be read as a request has
     neither method nor path. `ticket_id` is what its steps are told with, None before it may queue; `absorbed` how often
     it was put back into the queue. `refused` is the kind of the last limit that the provider told it of, inside a 200
     too."""
-
-    level: ClassVar = "info"
-    event: ClassVar = "request.ended"
 
     method: str | None = None
     path: str | None = None

@@ -12,8 +12,8 @@ from proxy.core.model import Effect, Snapshot
 from proxy.service.clock import Clock
 from proxy.service.events import EventKind, EventStream
 from proxy.service.log import Log
-from proxy.service.log_rendering import iso
 from proxy.service.metrics import Metrics, Tally
+from proxy.service.quoting import iso
 from proxy.service.record import RequestRecord
 from proxy.service.vocabulary import EFFECTS, NOT_RELOADED, RELOADED, STARRED, Fields, Words, in_json
 from proxy.store.records import SavedEvent

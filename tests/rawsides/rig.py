@@ -13,10 +13,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from proxy.config import Settings, load
+from proxy.config.settings import Log as LogSettings
 from proxy.core.scheduler import Scheduler
 from proxy.service.admission import Admission
 from proxy.service.clock import Clock
 from proxy.service.log import Log
+from proxy.service.log_rendering import Line
 from proxy.service.record import RequestRecord
 from proxy.service.runtime import Runtime
 from proxy.service.telemetry import Telemetry
@@ -68,6 +70,7 @@ class Rig:
     def __init__(self, upstream: Upstream, entry: Options, options: Options, *, scheme: str = "http") -> None:
         self.upstream = upstream
         self.records: list[RequestRecord] = []
+        self.errors: list[str] = []
         self._entry = {"url": f"{scheme}://{upstream.authority}", "provider": "up", **entry}
         self._options = options
         self._clients: list[Peer] = []
@@ -76,8 +79,7 @@ class Rig:
     async def start(self) -> None:
         settings = await asyncio.to_thread(settings_of, {"up": self._entry}, self._options)
         clock = Clock(asyncio.get_running_loop().time)
-        self._log = Log(settings.log, wall_ms=clock.wall_ms, fd=self._null)
-        self.errors = _errors_of(self._log)
+        self._log = _Log(settings.log, self.records, self.errors, wall_ms=clock.wall_ms, fd=self._null)
         asyncio.get_running_loop().set_exception_handler(lambda _, about: self.errors.append(repr(about)))
         self.runtime = Runtime(
             settings,
@@ -163,30 +165,33 @@ class Rig:
         os.close(self._null)
 
     def _telemetry(self, runtime: Runtime) -> Telemetry:
-        telemetry = Telemetry(
-            clock=runtime.clock, snapshots=runtime.snapshots, log=self._log, history=runtime.keep_events
-        )
-        tell = telemetry.request_ended
-
-        def keep(record: RequestRecord) -> None:
-            self.records.append(record)
-            tell(record)
-
-        telemetry.request_ended = keep  # type: ignore[method-assign]
-        return telemetry
+        return Telemetry(clock=runtime.clock, snapshots=runtime.snapshots, log=self._log, history=runtime.keep_events)
 
 
 Start = Callable[..., Awaitable[Rig]]
 
 
-def _errors_of(log: Log) -> list[str]:
-    """A list that grows with every line at level error."""
-    errors: list[str] = []
-    say = log.error
+class _Log(Log):
+    """Keeps every request's record and every line at level error, beside what it does."""
 
-    def keep(event: str, /, **fields: object) -> None:
-        errors.append(f"{event} {fields}")
-        say(event, **fields)
+    def __init__(
+        self,
+        settings: LogSettings,
+        records: list[RequestRecord],
+        errors: list[str],
+        *,
+        wall_ms: Callable[[], int],
+        fd: int,
+    ) -> None:
+        super().__init__(settings, wall_ms=wall_ms, fd=fd)
+        self._records = records
+        self._errors = errors
 
-    log.error = keep  # type: ignore[method-assign]
-    return errors
+    def put(self, level: int, line: Line) -> None:
+        if isinstance(line, RequestRecord):
+            self._records.append(line)
+        super().put(level, line)
+
+    def error(self, event: str, /, **fields: object) -> None:
+        self._errors.append(f"{event} {fields}")
+        super().error(event, **fields)

@@ -166,6 +166,7 @@ async def test_next_look_is_in_a_second_or_when_the_minute_ends(desk, wall_ms, u
     assert desk.runtime.history.until_look_s == pytest.approx(until_s)
 
 
+@pytest.mark.plain
 async def test_provider_that_rests_is_not_looked_at(desk, monkeypatch):
     desk.runtime.history.look()
     asked: list[str] = []

@@ -17,7 +17,8 @@ from proxy.config.settings import Log as LogSettings
 from proxy.errors import StoreError
 from proxy.service.library_log import LibraryLog
 from proxy.service.log import Log
-from proxy.service.log_rendering import MAX_CHARS, PlainLine, iso, renderer, told
+from proxy.service.log_rendering import PlainLine, renderer, told
+from proxy.service.quoting import MAX_CHARS, iso
 
 SECRET = "sk-secret"
 

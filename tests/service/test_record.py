@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.core.model import Kind
-from proxy.service.log_rendering import MAX_CHARS, PlainLine, renderer
+from proxy.service.log_rendering import PlainLine, renderer
+from proxy.service.quoting import MAX_CHARS
 from proxy.service.record import RequestRecord
 
 TEXT = (

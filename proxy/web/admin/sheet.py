@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from aiohttp import web
 
-from proxy.service.log_rendering import iso
+from proxy.service.quoting import iso
 
 MEDIA = "text/csv; charset=utf-8; header=present"  # RFC 4180, 3
 NAME_MAX = 100  # characters of a provider in the name of a file
