@@ -1,6 +1,7 @@
 # axe-core finds nothing serious, whatever the page shows, in both themes.
 
-import pytest
+from pathlib import Path
+
 from blackbox.rig import Rig, Starter
 from onscreen.axe import grave_findings
 from onscreen.plots import open_plots
@@ -9,11 +10,16 @@ from onscreen.window import Opener, Window
 from playwright.async_api import expect
 
 LIMITED = {"limit": 4, "cooldown": "0s", "provider": "api.example", "pause": {"default": "10m"}}
-both_themes = pytest.mark.parametrize("theme", ["light", "dark"])
 
 
-async def live(open_window: Opener, rig: Rig, theme: str) -> Window:
-    window = await open_window(rig, color_scheme=theme)
+async def hinders_nobody(window: Window) -> None:
+    for theme in ("light", "dark"):
+        await window.page.emulate_media(color_scheme=theme)
+        assert await grave_findings(window.page) == [], theme
+
+
+async def live(open_window: Opener, rig: Rig) -> Window:
+    window = await open_window(rig)
     await window.live()
     return window
 
@@ -24,61 +30,68 @@ async def test_axe_sees_what_hinders(window: Window) -> None:
     assert [line.partition(":")[0] for line in await grave_findings(window.page)] == ["button-name"]
 
 
-@both_themes
-async def test_empty_page_hinders_nobody(start: Starter, open_window: Opener, theme: str) -> None:
-    window = await live(open_window, await start({}), theme)
-    assert await grave_findings(window.page) == []
+async def test_empty_page_hinders_nobody(start: Starter, open_window: Opener) -> None:
+    await hinders_nobody(await live(open_window, await start({})))
 
 
-@both_themes
-async def test_provider_at_rest_and_a_busy_one_hinder_nobody(rig: Rig, open_window: Opener, theme: str) -> None:
-    window = await live(open_window, rig, theme)
+async def test_provider_at_rest_and_a_busy_one_hinder_nobody(rig: Rig, window: Window) -> None:
     await expect(window.card(rig.provider).root).to_be_visible()
-    assert await grave_findings(window.page) == []
+    await hinders_nobody(window)
     await hold_slots(rig)
     await rig.star("docs")
     await crowd(rig, 30)
     await expect(window.card(rig.provider).waiters.first).to_be_visible()
-    assert await grave_findings(window.page) == []
+    await hinders_nobody(window)
 
 
-@both_themes
-async def test_paused_and_reduced_provider_hinders_nobody(start: Starter, open_window: Opener, theme: str) -> None:
+async def test_paused_and_reduced_provider_hinders_nobody(start: Starter, open_window: Opener) -> None:
     rig = await start({"up": LIMITED})
     await refused(rig)
     await wait_in_line(rig, "waits")
-    window = await live(open_window, rig, theme)
+    window = await live(open_window, rig)
     await expect(window.card(rig.provider).part("reduced")).to_be_visible()
     await expect(window.card(rig.provider).part("pause")).to_be_visible()
-    assert await grave_findings(window.page) == []
+    await hinders_nobody(window)
 
 
-@both_themes
-async def test_open_question_and_a_refused_value_hinder_nobody(rig: Rig, open_window: Opener, theme: str) -> None:
+async def test_open_question_a_refused_value_and_a_toast_hinder_nobody(rig: Rig, window: Window) -> None:
     await hold_slots(rig)
-    window = await live(open_window, rig, theme)
     card = window.card(rig.provider)
+    await card.part("cooldown").locator("input").fill("7")
+    await card.action("save-cooldown").click()
+    await expect(window.toast).not_to_be_empty()
     await card.part("limit").locator("input").fill("0")
     await card.action("save-limit").click()
-    assert await grave_findings(window.page) == []
+    await hinders_nobody(window)
     await card.slots.first.locator('[data-action="reclaim"]').click()
     await expect(window.dialog).to_be_visible()
-    assert await grave_findings(window.page) == []
+    await hinders_nobody(window)
 
 
-@both_themes
-async def test_lost_connection_hinders_nobody(start: Starter, open_window: Opener, theme: str) -> None:
+async def test_lost_connection_hinders_nobody(start: Starter, open_window: Opener) -> None:
     rig = await start()
-    window = await live(open_window, rig, theme)
+    window = await live(open_window, rig)
     window.allow_failing_calls()
     await rig.proxy.kill()
     await window.lost()
-    assert await grave_findings(window.page) == []
+    await hinders_nobody(window)
 
 
-@both_themes
-async def test_open_plots_hinder_nobody(rig: Rig, open_window: Opener, theme: str) -> None:
+async def test_login_hinders_nobody(start: Starter, open_window: Opener, tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("s3cret-token")
+    rig = await start(run=False, admin={"token_file": str(file)})
+    rig.proxy.ready_headers = (("Authorization", "Bearer s3cret-token"),)
+    await rig.proxy.start()
+    window = await open_window(rig)
+    window.allow_failing_calls()
+    await window.locate("#token").fill("wrong")
+    await window.page.keyboard.press("Enter")
+    await expect(window.locate("#login")).to_contain_text("wrong")
+    await hinders_nobody(window)
+
+
+async def test_open_plots_hinder_nobody(rig: Rig, window: Window) -> None:
     await hold_slots(rig)
-    window = await live(open_window, rig, theme)
     await open_plots(window.card(rig.provider))
-    assert await grave_findings(window.page) == []
+    await hinders_nobody(window)

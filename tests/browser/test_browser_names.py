@@ -2,34 +2,40 @@
 
 from urllib.parse import quote
 
-import pytest
 from blackbox.rig import Rig
 from onscreen.traffic import hold_slots
 from onscreen.window import Window
 from playwright.async_api import expect
 
 MARKUP = "<img src=x onerror=alert(1)><b>bold</b>"
-HOSTILE = {
-    "markup": MARKUP,
-    "quotes": "\"'><script>alert(1)</script>&lt;",
-    "template": "${alert(1)} {{alert(1)}} javascript:alert(1)",
-    "long": "w" * 128,
-    "emoji": "👩‍💻 проект 項目",
-    "prototype": "__proto__",
-}
+HOSTILE = (
+    MARKUP,
+    "\"'><script>alert(1)</script>&lt;",
+    "${alert(1)} {{alert(1)}} javascript:alert(1)",
+    "w" * 128,
+    "👩‍💻 проект 項目",
+    "__proto__",
+)
 
 
-@pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE.keys())
-async def test_hostile_name_is_shown_as_text(rig: Rig, window: Window, name: str) -> None:
-    window.page.on("dialog", lambda dialog: pytest.fail(f"the page ran {dialog.message}"))
-    card = window.card(rig.provider)
+async def test_hostile_name_is_shown_as_text(rig: Rig, window: Window) -> None:
+    ran: list[str] = []
+    window.page.on("dialog", lambda dialog: ran.append(dialog.message))
     await hold_slots(rig)
-    await rig.ask("a", target=f"/~{quote(name, safe='')}/up/v1/messages", conversation="victim")
-    await rig.queued(1)
-    row = card.waiters.first
+    for name in HOSTILE:
+        client = await rig.ask("a", target=f"/~{quote(name, safe='')}/up/v1/messages", conversation="victim")
+        await rig.queued(1)
+        await shown_as_text(rig, window, name)
+        client.close()
+        await rig.queued(0)
+        await expect(window.card(rig.provider).waiters).to_have_count(0)
+    assert ran == []
+
+
+async def shown_as_text(rig: Rig, window: Window, name: str) -> None:
+    row = window.card(rig.provider).waiters.first
     await expect(row).to_contain_text("victim")
-    shown = await row.text_content()
-    assert name in (shown or "")
+    assert name in (await row.text_content() or "")
     assert await window.locate('img[src="x"], b, script:not([src])').count() == 0
     assert await window.overflow() <= 0
     await row.locator('[data-action="drop"]').click()
@@ -38,7 +44,7 @@ async def test_hostile_name_is_shown_as_text(rig: Rig, window: Window, name: str
     await row.locator('[data-action="star"]').click()
     await expect(row.locator('[data-action="unstar"]')).to_be_visible()
     workspaces = (await rig.admin.get("/concurrency/workspaces")).json["workspaces"]
-    assert [each["workspaceId"] for each in workspaces if each["starred"]] == [name]
+    assert name in [each["workspaceId"] for each in workspaces if each["starred"]]
 
 
 async def test_signs_that_nobody_sees_turn_nothing_round(rig: Rig, window: Window) -> None:

@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from blackbox.rig import Rig, Starter
 from onscreen.traffic import hold_slots, refused, wait_in_line
 from onscreen.window import Card, Opener, Window
@@ -49,16 +48,17 @@ async def test_limit_is_saved_with_the_enter_key(rig: Rig, window: Window) -> No
     await rig.until_status(limit=5)
 
 
-@pytest.mark.parametrize("value", ["0", "-1", "100001", "1.5", "many"])
-async def test_limit_that_cannot_be_is_refused_beside_its_field(rig: Rig, window: Window, value: str) -> None:
+async def test_limit_that_cannot_be_is_refused_beside_its_field(rig: Rig, window: Window) -> None:
     card = window.card(rig.provider)
-    await save(card, "limit", value)
-    await expect(field(card, "limit")).to_have_attribute("aria-invalid", "true")
-    await expect(field(card, "limit")).to_have_accessible_description(re.compile("from 1 to 100.?000"))
-    assert (await rig.status())["limit"] == 2
+    for value in ("0", "-1", "100001", "1.5", "many"):
+        await save(card, "limit", value)
+        await expect(field(card, "limit")).to_have_attribute("aria-invalid", "true")
+        await expect(field(card, "limit")).to_have_accessible_description(re.compile("from 1 to 100.?000"))
+        assert (await rig.status())["limit"] == 2
+        await field(card, "limit").fill("2")
+        await expect(field(card, "limit")).not_to_have_attribute("aria-invalid", "true")
     await save(card, "limit", "3")
     await rig.until_status(limit=3)
-    await expect(field(card, "limit")).not_to_have_attribute("aria-invalid", "true")
 
 
 async def test_limit_is_removed_after_a_question_and_put_back(rig: Rig, window: Window) -> None:
@@ -90,12 +90,13 @@ async def test_cooldown_is_saved_and_put_back(rig: Rig, window: Window) -> None:
     await rig.until_status(cooldownMs=0)
 
 
-@pytest.mark.parametrize("value", ["-1", "600001", "soon"])
-async def test_cooldown_that_cannot_be_is_refused_beside_its_field(rig: Rig, window: Window, value: str) -> None:
+async def test_cooldown_that_cannot_be_is_refused_beside_its_field(rig: Rig, window: Window) -> None:
     card = window.card(rig.provider)
-    await save(card, "cooldown", value)
-    await expect(field(card, "cooldown")).to_have_attribute("aria-invalid", "true")
-    assert (await rig.status())["cooldownMs"] == 0
+    for value in ("-1", "600001", "soon"):
+        await save(card, "cooldown", value)
+        await expect(field(card, "cooldown")).to_have_attribute("aria-invalid", "true")
+        assert (await rig.status())["cooldownMs"] == 0
+        await field(card, "cooldown").fill("0")
 
 
 async def test_pause_by_hand_is_shown_and_resumed(rig: Rig, window: Window) -> None:
