@@ -71,12 +71,12 @@ $(COPY)/built: $(VENV)/developing setup.py $(SOURCES)
 	@touch $@
 
 test-compiled: $(COPY)/built
-	@rm -rf $(COPY)/tests && cp -R tests $(COPY)
+	@rm -rf $(COPY)/tests && cp -R tests systemd config $(COPY)
 	cd $(COPY) && $(abspath $(BIN))/python -m pytest -n auto --dist loadfile --tb native -m 'not plain' \
 	  $(or $(ARGS),tests/core tests/wire tests/web tests/service)
 
 bench-compiled: $(COPY)/built system-packages
-	@rm -rf $(COPY)/tests && cp -R tests $(COPY)
+	@rm -rf $(COPY)/tests && cp -R tests systemd config $(COPY)
 	@cd $(COPY) && $(abspath $(BIN))/python -m tests.bench $(ARGS)
 
 fuzz: $(VENV)/developing

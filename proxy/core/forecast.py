@@ -4,8 +4,8 @@
 # Rule 2: it is an expectation and no promise. It knows that agents come back with the prompt at which they work, and
 #         nothing of who will come with a new star, who will leave, what the provider will refuse, and how long a gate
 #         takes to let somebody go. What others use, as far as polls tell, is counted as used for good.
-# Rule 3: what nothing is known of is None, and not a guess: before the first slot was given back nobody knows how long
-#         one is held.
+# Rule 3: what nothing is known of is None, and not a guess: before the first answer has ended nobody knows how long one
+#         takes. Refusals and failures say nothing of it.
 
 from heapq import heapify, heappop, heappush, heapreplace
 from math import inf
@@ -16,7 +16,7 @@ from proxy.core.past import past, turn_of
 from proxy.core.pause import OPERATOR, PROBE_S, State
 from proxy.core.queue import Queue
 
-_LEAST = 0.1  # of a usual hold: what is left of one that takes longer than usual
+_LEAST = 0.1  # of its age, or of a usual hold: what is left of one that takes longer than usual
 _PLAYED = 1000  # slots given one by one; who is behind that comes in at the usual pace
 
 Key = tuple[bool, float, float]
@@ -86,7 +86,8 @@ class _Course:
         self._back: list[Key] = []  # who has
         free_at = [slot.cooled_at for slot in slots.resting()]
         for slot in held:
-            left_s = max(hold_s - (now - slot.granted_at), _LEAST * hold_s)
+            age_s = now - slot.granted_at
+            left_s = max(hold_s - age_s, _LEAST * max(hold_s, age_s))
             free_at.append(now + left_s + self._rest_s)
             self._end(now + left_s, waiting.key(slot.ticket))
         for ticket, at in seen.gone:

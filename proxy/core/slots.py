@@ -28,7 +28,8 @@ class Slots:
         self.grants = 0
         self.in_flight = 0  # held and cooling, and the one that a poll keeps; every grant asks for it
         self.taken = 0  # of the held ones: their answers have begun, and well
-        self.past: deque[tuple[float, Slot]] = deque(maxlen=_PAST_KEPT)  # given back after being held for so long
+        # Given back after being held for so long, by those whose answer had begun, and well: a refusal takes no time.
+        self.past: deque[tuple[float, Slot]] = deque(maxlen=_PAST_KEPT)
 
     @property
     def held(self) -> int:
@@ -36,7 +37,7 @@ class Slots:
 
     @property
     def mean_hold_s(self) -> float | None:
-        """How long a slot is held, by the last ones that were given back; None: none ever was."""
+        """How long an answer holds a slot, by the last ones that ended; None: none ever has."""
         latest = [held_s for held_s, _ in islice(reversed(self.past), _HOLDS)]
         return sum(latest) / len(latest) if latest else None
 
@@ -53,10 +54,10 @@ class Slots:
         del self._held[slot.ticket.id]
         slot.held = False
         slot.phase = _COOLING
+        held_s = now - slot.granted_at
         if slot.taken:
             self.taken -= 1
-        held_s = now - slot.granted_at
-        self.past.append((held_s, slot))
+            self.past.append((held_s, slot))
         if rest_s > 0:
             cooled_at = slot.cooled_at = now + rest_s
             heappush(self._cooling, (cooled_at, slot.grant, slot))

@@ -130,6 +130,11 @@ class Desk:
     def cancel(self, name: str) -> list[str]:
         return self._told(self.scheduler.cancel(self.tickets[name], self.now))
 
+    def finish(self, name: str) -> list[str]:
+        """The answer has begun, and well, and ends."""
+        self.scheduler.answered(self.slots[name], self.now)
+        return self.release(name)
+
     def release(self, name: str, *, reached: bool = True) -> list[str]:
         return self._told(self.scheduler.release(self.slots[name], self.now, reached=reached))
 

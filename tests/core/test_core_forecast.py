@@ -18,7 +18,7 @@ def used(limit: int | None = 1, hold_s: float = 10.0, **settings: object) -> Des
     desk.now = -100.0
     desk.ask("before")
     desk.now += hold_s
-    desk.release("before")
+    desk.finish("before")
     desk.at(0.0)
     return desk
 
@@ -63,14 +63,24 @@ def test_slot_that_is_held_for_longer_than_usual_is_expected_soon_and_never_at_o
     desk = used()
     desk.crowd("a b")
     desk.at(500.0)
-    assert waits(desk) == {"b": 1.0}
+    assert waits(desk) == {"b": 50.0}
+
+
+def test_refusal_says_nothing_about_how_long_an_answer_takes() -> None:
+    desk = Desk(1)
+    desk.crowd("a b c")
+    desk.at(0.1)
+    desk.refuse("a")
+    desk.release("a")
+    desk.at(40.0)
+    assert set(waits(desk).values()) == {None}
 
 
 def test_slot_that_rests_is_known_to_the_moment() -> None:
     desk = Desk(1, cooldown_s=5.0)
     desk.crowd("a b c")
     desk.at(20.0)
-    desk.release("a")
+    desk.finish("a")
     desk.at(22.0)
     assert waits(desk) == {"b": 3.0, "c": 28.0}
 
@@ -98,7 +108,7 @@ def test_after_a_pause_of_the_provider_one_goes_alone() -> None:
     desk.ask("a")
     desk.refuse("a", "rate", 60.0)
     desk.at(10.0)
-    desk.release("a")
+    desk.finish("a")
     desk.crowd("b c d")
     assert waits(desk) == {"b": 50.0, "c": 51.0, "d": 51.0}
     desk.at(60.0)
@@ -137,7 +147,7 @@ def test_what_others_use_is_used() -> None:
     desk = used(2, gate_interval_s=1.0)
     desk.crowd("a b c d")
     desk.at(10.0)
-    desk.release("a")
+    desk.finish("a")
     desk.polled(3)
     assert waits(desk) == {"c": 1.0, "d": 11.0}
     for now in (11.0, 12.0, 13.0):
@@ -164,7 +174,7 @@ def test_who_comes_back_with_an_older_prompt_goes_first() -> None:
         desk.ask(f"call {call}", started=0, conversation="agent")
         if call < 39:
             desk.now += 10.0
-            desk.release(f"call {call}")
+            desk.finish(f"call {call}")
     desk.now += 4.0
     desk.ask("once", started=round(desk.now * 1000))
     desk.ask("another", started=round(desk.now * 1000))
@@ -178,7 +188,7 @@ def test_who_is_too_far_back_to_be_played_comes_at_the_pace_that_agents_leave() 
         for _ in range(4):  # calls of 10 s each, at once after one another: a quarter are the first of a prompt
             desk.ask(f"{prompt}", started=1_000_000 + 40_000 * prompt, conversation=f"{prompt}")
             desk.now += 10.0
-            desk.release(f"{prompt}")
+            desk.finish(f"{prompt}")
     desk.ask("holds", started=round(desk.now * 1000), conversation="holds")
     for number in range(2000):
         desk.ask(f"n{number}", started=round(desk.now * 1000) + 1 + number, conversation=f"n{number}")
@@ -205,7 +215,7 @@ def test_who_was_done_just_now_may_be_back() -> None:
             desk.ask(f"{agent}{call}", started=0, conversation=agent)
         desk.now += 10.0
         for agent in "ab":
-            desk.release(f"{agent}{call}")
+            desk.finish(f"{agent}{call}")
         desk.now += 4.0
     desk.now -= 2.0
     desk.crowd("c d", started=round(desk.now * 1000))
@@ -245,7 +255,7 @@ def errors(draw: Callable[[random.Random], float], limit: int, seed: int) -> tup
     up_to_the_next_end()
     for _ in range(40 + 4 * limit):
         desk.now, name = heappop(ends)
-        desk.release(name)
+        desk.finish(name)
         up_to_the_next_end()
     desk.now += chance.random() * (ends[0][0] - desk.now)
     said = [one.wait_s or 0.0 for one in told(desk)]

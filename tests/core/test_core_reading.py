@@ -59,7 +59,7 @@ def test_estimate_grows_with_the_queue_and_with_how_long_slots_are_held() -> Non
     desk = Desk(limit=2, cooldown_s=1.0)
     desk.ask("a")
     desk.now = 9.0
-    desk.release("a")  # held for 9 s, and a rest of 1 s
+    desk.finish("a")  # held for 9 s, and a rest of 1 s
     assert desk.scheduler.wait_estimate_s(9.0) == 5.0
     desk.crowd("b c d e f")
     assert len(desk.line) == 4
@@ -71,7 +71,7 @@ def test_estimate_follows_newer_answers() -> None:
     for held_s in [100.0, *[10.0, 20.0] * 16]:  # the first is too long ago
         desk.ask("a")
         desk.now += held_s
-        desk.release("a")
+        desk.finish("a")
     assert desk.scheduler.wait_estimate_s(desk.now) == 15.0
 
 

@@ -387,6 +387,7 @@ async def test_retry_after_grows_with_the_queue_and_stays_within_a_minute():
     assert desk.admission.refusal("queue_full").retry_after_s == 1
     slot, waiting = await desk.held_and_waiting(20)
     slot.granted_at -= 3
+    desk.admission.answered(slot, success=True)
     desk.admission.release(slot)
     middle = desk.admission.refusal("queue_full").retry_after_s
     assert middle is not None
