@@ -31,6 +31,7 @@ from proxy.core.model import (
 from proxy.core.scheduler import Scheduler
 from proxy.errors import OwnAnswer
 from proxy.service.clock import Clock
+from proxy.service.words import another
 
 RETRY_AFTER_MAX_S = 59  # at 60 and more some agents give up at once (spec §11)
 _JITTER = 0.25  # of the estimate, upwards: refused clients must not come back as one wave
@@ -223,7 +224,7 @@ class Admission:
         limit = "no limit" if scheduler.limit is None else f"limit {scheduler.limit}"
         words = f"{_WORDS[code]} at {scheduler.provider_id}: {len(scheduler.waiting)} waiting, {limit}"
         if scheduler.paused_until_at is not None:
-            words += f", paused for another {max(0.0, scheduler.paused_until_at - now):.0f} s"
+            words += f", paused for {another(scheduler.paused_until_at - now)}"
         # The jitter is of the estimate, and of the cap as well: a long pause must not send everybody back at once.
         seconds = min(ceil(scheduler.wait_estimate_s(now) * (1 + _JITTER * self._chance.random())), RETRY_AFTER_MAX_S)
         if seconds == RETRY_AFTER_MAX_S:

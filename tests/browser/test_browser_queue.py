@@ -45,8 +45,8 @@ async def test_queue_stands_in_the_order_of_service_and_says_why(rig: Rig, windo
     await expect(card.waiters.nth(0)).to_contain_text("older")
     assert await shown_order(card) == await order(rig)
     await expect(card.waiters.nth(0)).to_contain_text("prompt began 4 min ago")
-    await expect(card.waiters.nth(1)).to_contain_text("arrived")
-    await card.shows("waits-for", "all 2 slots are in use")
+    await expect(card.waiters.nth(1)).to_contain_text("in order of arrival")
+    await card.shows("waits-for", "both slots are in use")
 
 
 async def test_star_moves_a_waiter_to_the_front_and_unstar_back(rig: Rig, window: Window) -> None:

@@ -395,7 +395,7 @@ async def test_retry_after_grows_with_the_queue_and_stays_within_a_minute():
     now = desk.clock.now()
     desk.admission.apply(desk.scheduler.pause(now + 10_000, now))
     paused = desk.admission.refusal("queue_full")
-    assert "paused for another 10000 s" in paused.message
+    assert "paused for another 2 h 47 min" in paused.message
     stated = {desk.admission.refusal("queue_full").retry_after_s for _ in range(200)}
     assert min(stated) >= 45
     assert max(stated) == 59

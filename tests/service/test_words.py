@@ -14,17 +14,23 @@ NOW_MS = 1_800_000_000_000
     ("seconds", "words"),
     [
         (-5.0, "0 s"),
-        (0.4, "0 s"),
-        (56.0, "56 s"),
-        (119.0, "119 s"),
-        (120.0, "2 min"),
+        (0.0, "0 s"),
+        (0.03, "0.1 s"),
+        (0.42, "0.4 s"),
+        (0.96, "1 s"),
+        (28.0, "28 s"),
+        (59.6, "1 min"),
+        (115.0, "1 min 55 s"),
+        (180.0, "3 min"),
+        (599.7, "10 min"),
         (1760.0, "29 min"),
-        (7200.0, "2 h"),
-        (169_200.0, "47 h"),
-        (172_800.0, "2 d"),
+        (3599.0, "1 h"),
+        (7500.0, "2 h 5 min"),
+        (86_399.0, "1 d"),
+        (187_200.0, "2 d 4 h"),
     ],
 )
-def test_a_time_is_short_at_any_length(seconds: float, words: str) -> None:
+def test_length_of_time_has_two_units_at_most(seconds: float, words: str) -> None:
     assert lasting(seconds) == words
 
 
@@ -32,6 +38,7 @@ def test_a_time_is_short_at_any_length(seconds: float, words: str) -> None:
     ("obstacle", "words"),
     [
         (Obstacle(code=Code.SLOT, count=4, limit=4), "all 4 slots are in use"),
+        (Obstacle(code=Code.SLOT, count=2, limit=2), "both slots are in use"),
         (Obstacle(code=Code.SLOT, count=1, limit=1), "the only slot is in use"),
         (Obstacle(code=Code.SLOT, count=4, limit=1), "4 slots are in use, and the limit is 1 now"),
         (Obstacle(code=Code.COOLDOWN, until_at=102.0), "a slot rests for another 2 s"),
@@ -40,6 +47,7 @@ def test_a_time_is_short_at_any_length(seconds: float, words: str) -> None:
         (Obstacle(code=Code.PAUSE, until_at=129.0, cause="concurrency"), "paused for another 29 s: too many at once"),
         (Obstacle(code=Code.PAUSE, until_at=7300.0, cause="operator"), "paused for another 2 h: by hand"),
         (Obstacle(code=Code.PAUSE, until_at=129.0, cause="new"), "paused for another 29 s: new"),
+        (Obstacle(code=Code.PAUSE, until_at=215.0, cause="rate"), "paused for another 1 min 55 s: too fast"),
         (
             Obstacle(code=Code.PROBE, until_at=101.0),
             "one goes ahead alone to see whether the provider takes requests again",
@@ -71,10 +79,10 @@ def test_every_cause_of_a_pause_has_words() -> None:
     [
         (240.0, 12.0, False, None, "prompt began 4 min ago"),
         (240.0, 12.0, True, None, "starred, prompt began 4 min ago"),
-        (12.0, 12.0, False, None, "arrived 12 s ago"),
-        (12.9, 12.0, True, None, "starred, arrived 12 s ago"),
+        (12.0, 12.0, False, None, "in order of arrival"),
+        (12.9, 12.0, True, None, "starred, in order of arrival"),
         (13.5, 12.0, False, None, "prompt began 14 s ago"),
-        (-0.5, 0.1, False, None, "arrived just now"),
+        (-0.5, 0.1, False, None, "in order of arrival"),
         (240.0, 12.0, True, 3.0, "rests after a refusal for another 3 s"),
         (240.0, 12.0, False, 0.0, "rests after a refusal for another moment"),
     ],

@@ -154,11 +154,11 @@ async def test_first_waiter_is_told_why_and_everybody_how_long(rig: Rig) -> None
     entry = (await rig.get(STATUS)).json
     assert entry["waitsFor"] == {"code": "slot", "words": "the only slot is in use"}
     first, second = (await rig.get(SLOTS)).json["waiters"]
-    assert first["why"].startswith("arrived ")
+    assert first["why"] == "in order of arrival"
     assert 350 <= first["expectedWaitMs"] < second["expectedWaitMs"] < entry["expectedWaitMs"] < 60_000
     await rig.call("PUT", PAUSE, {"durationMs": 90_000})
     entry = (await rig.get(STATUS)).json
-    assert entry["waitsFor"] == {"code": "pause", "words": "paused for another 90 s: by hand"}
+    assert entry["waitsFor"] == {"code": "pause", "words": "paused for another 1 min 30 s: by hand"}
 
 
 async def test_polled_slot_that_had_no_rest_has_none_to_come(rig: Rig) -> None:
