@@ -65,20 +65,6 @@ async def test_lost_proxy_is_said_and_its_return_found(rig: Rig, window: Window)
     await not_reloaded(window)
 
 
-async def test_events_cause_a_look_before_the_clock_does(rig: Rig, window: Window) -> None:
-    """The page's clock stands all but still: its next look of itself is never due here."""
-    await window.page.clock.install()
-    await window.page.reload()
-    await window.live()
-    await rig.limit(9)
-    value = window.card(rig.provider).part("limit").locator("input")
-    for _ in range(150):
-        await window.page.clock.run_for(10)
-        if await value.input_value() == "9":
-            break
-    await expect(value).to_have_value("9")
-
-
 async def test_stream_of_events_goes_on_where_it_was_after_a_restart(rig: Rig, window: Window) -> None:
     window.allow_failing_calls()
     resumed: list[str] = []
