@@ -2,13 +2,15 @@
 #
 # Rule 1: no event loop: a command makes one or two short calls, or reads one stream.
 # Rule 2: whatever goes wrong becomes a Failure with one sentence that says what to do.
-# Rule 3: a write says that it comes from here, so that the audit does too.
+# Rule 3: an answer is waited for as a whole: one that trickles is none either.
+# Rule 4: a write says that it comes from here, so that the audit does too.
 
 import http.client
 import json
 import socket
+import threading
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ from urllib.parse import quote
 from proxy.cli.failure import BadConfig, Failure
 from proxy.config import BaseUrl
 
-PATIENCE_S = 30.0  # for one answer; a write waits for the disk
+PATIENCE_S = 30.0  # for one whole answer; a write waits for the disk
 _MOST = 64 * 1024**2  # bytes of one answer
 _PART = 64 * 1024  # bytes of a stream at once
 
@@ -60,12 +62,12 @@ class Admin:
         with self._told():
             connection = self._connection()
         with closing(connection):
-            with self._told():
+            with self._told(), self._in_time(connection.sock):
                 connection.request("GET", self._target(path, ""), headers={**self._headers(), **headers})
                 response = connection.getresponse()
             with response:
                 if response.status != 200 or response.headers.get_content_type() != media:
-                    with self._told():
+                    with self._told(), self._in_time(connection.sock):
                         content = response.read(_MOST)
                     self._read(response, content)
                     raise self._stranger(response)
@@ -91,7 +93,7 @@ class Admin:
     def _asked(
         self, method: str, target: str, headers: Mapping[str, str], body: bytes | None = None
     ) -> tuple[http.client.HTTPResponse, bytes]:
-        with self._told(), closing(self._connection()) as connection:
+        with self._told(), closing(self._connection()) as connection, self._in_time(connection.sock):
             connection.request(method, target, body, {**self._headers(), **headers})
             with connection.getresponse() as response:
                 return response, response.read(_MOST)
@@ -115,10 +117,36 @@ class Admin:
         except (OSError, http.client.HTTPException) as error:
             raise Failure("unreachable", f"the proxy cannot be reached at {self}: {_why(error)}") from None
 
+    @contextmanager
+    def _in_time(self, connected: socket.socket) -> Iterator[None]:
+        """What takes longer than `patience_s` within it is a TimeoutError; a socket's own time-out begins anew with
+        each byte."""
+        late = threading.Event()
+
+        def end() -> None:
+            late.set()
+            with suppress(OSError):  # it has ended just now
+                socket.socket.shutdown(connected, socket.SHUT_RDWR)  # TLS' own is not for another thread
+
+        timer = threading.Timer(self.patience_s, end)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        except (OSError, ValueError, http.client.HTTPException):
+            if not late.is_set():
+                raise
+        finally:
+            timer.cancel()
+        if late.is_set():
+            raise TimeoutError
+
     def _connection(self) -> http.client.HTTPConnection:
         if isinstance(self.at, BaseUrl):
             made = http.client.HTTPSConnection if self.at.tls else http.client.HTTPConnection
-            return made(self.at.host, self.at.port, timeout=self.patience_s)
+            connection = made(self.at.host, self.at.port, timeout=self.patience_s)
+            connection.connect()
+            return connection
         connection = http.client.HTTPConnection("localhost", timeout=self.patience_s)
         connection.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)  # it connects by itself only without one
         try:
@@ -136,7 +164,7 @@ class Admin:
         status = response.status
         try:
             answer = json.loads(content) if content else None
-        except ValueError:
+        except (ValueError, RecursionError):
             answer = content
         if status == 401:
             lack = "does not accept this token" if self.token else "needs a token"

@@ -2,12 +2,14 @@
 #
 # Rule 1: a person reads one sentence a line on stderr; a program reads one JSON document on stdout.
 # Rule 2: the exit status tells a wrong configuration (78) from everything else (1); wrong usage (2) is click's.
+# Rule 3: what the other side says in it is shown like its names: nothing of it steers a terminal.
 
-import json
 from collections.abc import Iterable
 from typing import IO, Any
 
 import click
+
+from proxy.cli.text import json_text, printable
 
 
 class Failure(click.ClickException):
@@ -29,10 +31,10 @@ class Failure(click.ClickException):
     def show(self, file: IO[Any] | None = None) -> None:
         """Click calls this at the end."""
         if self.as_json:
-            click.echo(json.dumps(self.document()))
+            click.echo(json_text(self.document()))
             return
         for line in self.lines:
-            click.echo(line, file=file, err=file is None)
+            click.echo(printable(line), file=file, err=file is None)
 
 
 class BadConfig(Failure):

@@ -2,11 +2,13 @@
 
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
 
+from proxy.cli.admin import Admin
 from proxy.cli.failure import Failure
 from proxy.cli.finding import find_admin
 from proxy.cli.output import Output
@@ -64,9 +66,24 @@ def of_running_proxy(command: Command) -> Command:
     @with_output
     @functools.wraps(command)
     def run(output: Output, *, admin: str | None, token_file: str | None, config: str | None, **given: Any) -> None:
-        command(find_admin(admin, token_file, config), output, **given)
+        asked = find_admin(admin, token_file, config)
+        with _understood(asked):
+            command(asked, output, **given)
 
     return run
+
+
+@contextmanager
+def _understood(admin: Admin) -> Iterator[None]:
+    """Within it an answer that is JSON, but not what this command reads in it, is a Failure."""
+    try:
+        yield
+    except UnicodeError:  # of what is printed, not of what was read
+        raise
+    except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
+        what = f"{type(error).__name__}: {error}"
+        words = f"what answers at {admin} is not slotgate's admin API, or of another version than this one ({what})"
+        raise Failure("not_slotgate", words) from error
 
 
 def name(text: str) -> str:

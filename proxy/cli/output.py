@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ import click
 
 from proxy.cli.failure import Failure
 from proxy.cli.table import Table
-from proxy.cli.text import folded, printable, steady
+from proxy.cli.text import folded, json_text, printable, steady
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -32,12 +31,12 @@ class Output:
 
     def answer(self, value: object) -> None:
         if self.as_json:
-            click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+            click.echo(json_text(value, 2))
 
     def answer_line(self, value: object) -> None:
         """One of several documents, each on a line of its own."""
         if self.as_json:
-            click.echo(json.dumps(value, ensure_ascii=False))
+            click.echo(json_text(value))
 
     def say(self, line: str) -> None:
         if not self.as_json:

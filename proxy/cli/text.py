@@ -4,6 +4,7 @@
 # Rule 2: a cell is as wide as terminals show it. Where they disagree about that, the text is changed before it gets
 #         into a column.
 
+import json
 import re
 import textwrap
 
@@ -13,6 +14,7 @@ _BLANK = re.compile("[\u115f\u1160\u2800\u3164\uffa0]")
 _UNSTEADY = re.compile("[\ufe00-\ufe0f\U0001f3fb-\U0001f3ff\U000e0100-\U000e01ef]")
 _FLAG = re.compile("[\U0001f1e6-\U0001f1ff]")  # half a flag: a letter, in the end
 _FLAG_A = 0x1F1E6
+_LAST_OF_PLANE = 0xFFFF
 _STACKED = re.compile("([\u0300-\u036f\u0483-\u0489\u20d0-\u20f0]{2})[\u0300-\u036f\u0483-\u0489\u20d0-\u20f0]+")
 
 
@@ -24,6 +26,23 @@ def printable(text: str) -> str:
         char if char.isprintable() and not _BLANK.match(char) else char.encode("unicode_escape").decode()
         for char in text
     )
+
+
+def json_text(value: object, indent: int | None = None) -> str:
+    """JSON that people can read in a terminal as well: letters of every language as they are, what `printable` would
+    not show as JSON's own escapes."""
+    lines = json.dumps(value, indent=indent, ensure_ascii=False).split("\n")  # a line's end within a string is escaped
+    return "\n".join(map(_escaped, lines))
+
+
+def _escaped(line: str) -> str:
+    if line.isascii() and line.isprintable():
+        return line
+    return "".join(char if printable(char) == char else _as_json(char) for char in line)
+
+
+def _as_json(char: str) -> str:
+    return f"\\u{ord(char):04x}" if ord(char) <= _LAST_OF_PLANE else json.dumps(char)[1:-1]  # else it is a pair
 
 
 def steady(text: str) -> str:

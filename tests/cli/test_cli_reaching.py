@@ -2,10 +2,16 @@
 
 import json
 import socket
+import socketserver
+import threading
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from fake_admin_api import Api, Run
+
+from proxy.cli import admin as admin_room
 
 STAR = {"workspaceId": "w", "starred": True, "queued": 2, "inFlight": 1}
 PUT_STAR = "PUT /concurrency/workspaces/w"
@@ -170,3 +176,81 @@ def test_a_wrong_address_is_told_with_every_form_that_one_may_have(run: Run) -> 
 @pytest.mark.parametrize("address", ["ftp://x", "x", "http://u:p@x", "unix:relative", "http://x:99999", ":8788"])
 def test_an_address_that_cannot_be_is_wrong_usage(run: Run, address: str) -> None:
     assert run("status", "--admin", address).exit_code == 2
+
+
+HOSTILE = "msg \x1b]0;PWN\x07\x1b[31mRED\u202e\x9b31m\x7f"
+SHOWN = "msg \\x1b]0;PWN\\x07\\x1b[31mRED\\u202e\\x9b31m\\x7f"
+
+
+def test_what_the_other_side_says_in_an_error_cannot_steer_the_terminal(api: Api, run: Run) -> None:
+    api.answers[PUT_STAR] = (404, {"error": {"code": "x", "message": HOSTILE}})
+    assert run("star", "w", "--admin", api.url).stderr == f"slotgate: {SHOWN}\n"
+    as_json = run("star", "w", "--json", "--admin", api.url)
+    assert as_json.stdout.strip().isprintable()
+    assert json.loads(as_json.stdout)["error"]["message"] == HOSTILE
+    api.answers["POST /reload"] = (422, {"error": {"code": "x", "message": ""}, "errors": [{"message": HOSTILE}]})
+    result = run("reload", "--admin", api.url)
+    assert (result.exit_code, result.stderr) == (78, f"{SHOWN}\n")
+
+
+@pytest.mark.parametrize(
+    "answer", [{"providers": [{"providerId": 5, "limit": "x"}]}, {"providers": 3}, {}, None, b"[" * 200_000, b"3"]
+)
+def test_an_answer_of_another_shape_is_an_error_and_no_fault_of_ours(api: Api, run: Run, answer: object) -> None:
+    api.answers["GET /concurrency/status?all=1"] = (200, answer)
+    api.answers["GET /status"] = (200, {})
+    result = run("status", "--admin", api.url)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "is not slotgate's admin API" in result.stderr
+
+
+class Trickling(socketserver.BaseRequestHandler):
+    """An answer that goes on for ever, a byte at a time; of all but /config its head does."""
+
+    def handle(self) -> None:
+        asked = self.request.recv(65536)
+        if b" /config" in asked:
+            self.request.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+        try:
+            while not self.server.over.wait(0.02):  # type: ignore[attr-defined]
+                self.request.sendall(b" ")
+        except OSError:
+            return
+
+
+@pytest.fixture
+def trickling(serving: Callable[[socketserver.BaseServer], None]) -> Iterator[str]:
+    server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Trickling)
+    server.daemon_threads = True
+    server.over = threading.Event()  # type: ignore[attr-defined]
+    serving(server)
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.over.set()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("command", [["limit", "x"], ["star", "w"], ["events"]])
+def test_an_answer_that_trickles_without_end_is_none(
+    run: Run, trickling: str, command: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admin_room, "PATIENCE_S", 0.3)
+    monkeypatch.setattr("proxy.cli.following._SILENCE_S", 0.3)
+    result = run(*command, "--admin", trickling)
+    assert (result.exit_code, result.stderr) == (1, f"slotgate: the proxy at {trickling} does not answer\n")
+
+
+def test_a_shell_is_offered_nothing_by_a_proxy_that_trickles(run: Run, trickling: str) -> None:
+    begun_at = time.monotonic()
+    asked = {"_SLOTGATE_COMPLETE": "bash_complete", "COMP_WORDS": "slotgate reclaim x ", "COMP_CWORD": "3"}
+    result = run(**asked, SLOTGATE_ADMIN=trickling)
+    assert (result.exit_code, result.output) == (0, "\n")
+    assert time.monotonic() - begun_at < 20  # without a bound it never ends
+
+
+@pytest.mark.parametrize("line", ["limit ", "star ", "reclaim x "])
+def test_a_shell_is_offered_nothing_by_what_answers_oddly(api: Api, run: Run, line: str) -> None:
+    for path in ("config", "concurrency/workspaces", "concurrency/slots/x"):
+        api.answers[f"GET /{path}"] = (200, {"upstreams": [1], "workspaces": [1], "slots": 3})
+    words = f"slotgate {line}"
+    asked = {"_SLOTGATE_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1)}
+    result = run(**asked, SLOTGATE_ADMIN=api.url)
+    assert (result.exit_code, result.output) == (0, "\n")
