@@ -67,14 +67,14 @@ def of_running_proxy(command: Command) -> Command:
     @functools.wraps(command)
     def run(output: Output, *, admin: str | None, token_file: str | None, config: str | None, **given: Any) -> None:
         asked = find_admin(admin, token_file, config)
-        with _understood(asked):
+        with understood(asked):
             command(asked, output, **given)
 
     return run
 
 
 @contextmanager
-def _understood(admin: Admin) -> Iterator[None]:
+def understood(admin: Admin) -> Iterator[None]:
     """Within it an answer that is JSON, but not what this command reads in it, is a Failure."""
     try:
         yield

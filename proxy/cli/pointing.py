@@ -1,20 +1,26 @@
 # `slotgate env TOOL`: the line that points a tool at the proxy.
 #
 # Rule 1: a line that would not work is refused.
-# Rule 2: addresses and upstreams are those of the configuration. The running proxy, if there is one, knows more: what
-#         its command line names, and what is in a configuration that cannot be read from here.
+# Rule 2: a proxy that is named by --admin or $SLOTGATE_ADMIN says itself where it listens and what its upstreams are.
+# Rule 3: else addresses and upstreams are those of the configuration. The running proxy, if there is one, knows more:
+#         what its command line names, and what is in a configuration that cannot be read from here.
 
 import functools
+from collections.abc import Callable
 
 import click
 
+from proxy.cli.admin import Admin
 from proxy.cli.failure import BadConfig, Failure
 from proxy.cli.finding import find_admin, settings_of
-from proxy.cli.options import admin_options, name, with_output
+from proxy.cli.options import admin_options, name, understood, with_output
 from proxy.cli.output import Output
 from proxy.config import BaseUrl, parse_url
 from proxy.config.report import nearest
 from proxy.web.tools import TOOLS, UNPOINTABLE, first_base_url
+
+# The base URL, None where there are unix sockets only; the upstreams; those that only the running proxy may know.
+Known = tuple[str | None, dict[str, BaseUrl], Callable[[], dict[str, BaseUrl]]]
 
 
 @click.command(epilog=f"TOOL is one of: {', '.join(TOOLS)}. Without one, all are listed.")
@@ -46,23 +52,13 @@ def env(
         return
     if tool in UNPOINTABLE:
         raise Failure("not_pointable", UNPOINTABLE[tool])
-    running = functools.partial(_of_running_proxy, admin, token_file, config)
-    try:
-        settings = settings_of(config)
-    except BadConfig:
-        listen, urls = running()
-        if not listen:
-            raise
-    else:
-        listen = [str(address) for address in settings.listen]
-        urls = {name: upstream.url for name, upstream in settings.upstreams.items()}
-    base = first_base_url(listen)
+    base, urls, more = _named(admin, token_file) if admin else _configured(token_file, config)
     if base is None:
         raise Failure("no_address", "the proxy listens on unix sockets only, which have no URL")
     entry = TOOLS[tool]
     chosen = upstream or entry.upstream
     if chosen not in urls:
-        urls |= running()[1]
+        urls |= more()
     if chosen not in urls:
         words = f"there is no upstream {chosen}; {nearest(chosen, urls)}--upstream NAME: {', '.join(urls)}"
         raise Failure("unknown_upstream", words)
@@ -91,14 +87,40 @@ def _list(output: Output) -> None:
         output.say(f"not {tool}: {reason}")
 
 
-def _of_running_proxy(
-    admin: str | None, token_file: str | None, config: str | None
-) -> tuple[list[str], dict[str, BaseUrl]]:
+def _named(admin: str, token_file: str | None) -> Known:
+    """Of the proxy whose admin API is at `admin`, as it says. Failure if it does not."""
+    asked = find_admin(admin, token_file, None)
+    with understood(asked):
+        listen, urls = asked.get("status")["listen"], _urls(asked)
+        base = first_base_url(listen, near=asked.at.host if isinstance(asked.at, BaseUrl) else None)
+    return base, urls, dict
+
+
+def _configured(token_file: str | None, config: str | None) -> Known:
+    """Of the proxy that `serve` would be. Where the configuration cannot be read from here, the one that runs is
+    asked."""
+    running = functools.partial(_of_running_proxy, token_file, config)
+    try:
+        settings = settings_of(config)
+    except BadConfig:
+        listen, urls = running()
+        if not listen:
+            raise
+        return first_base_url(listen), urls, dict
+    urls = {name: upstream.url for name, upstream in settings.upstreams.items()}
+    return first_base_url(map(str, settings.listen)), urls, lambda: running()[1]
+
+
+def _of_running_proxy(token_file: str | None, config: str | None) -> tuple[list[str], dict[str, BaseUrl]]:
     """Where clients reach it and its upstreams' URLs; both empty if it does not run, or must not be asked."""
     try:
-        shown = find_admin(admin, token_file, config).get("config")
+        asked = find_admin(None, token_file, config)
+        with understood(asked):
+            listen = asked.get("config")["listen"]
+            return [listen] if isinstance(listen, str) else list(listen), _urls(asked)
     except Failure:
         return [], {}
-    listen = shown["listen"]
-    urls = {name: parse_url(upstream["url"]) for name, upstream in shown["upstreams"].items()}
-    return [listen] if isinstance(listen, str) else listen, urls
+
+
+def _urls(asked: Admin) -> dict[str, BaseUrl]:
+    return {name: parse_url(upstream["url"]) for name, upstream in asked.get("config")["upstreams"].items()}

@@ -184,13 +184,17 @@ UNPOINTABLE: Mapping[str, str] = MappingProxyType(
 _ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 nothing is bound here
 
 
-def base_url(listener: Address) -> str | None:
-    """The URL under which this machine reaches the listener; None for a unix socket, which has none."""
+def base_url(listener: Address, near: str | None = None) -> str | None:
+    """The URL under which this machine reaches the listener; None for a unix socket, which has none. One that listens
+    everywhere is reached at `near`, else on this machine."""
     if listener.kind == "unix":
         return None
-    return f"http://{Address(host=_ANY.get(listener.host, listener.host), port=listener.port)}"
+    host = listener.host
+    if host in _ANY:
+        host = near or _ANY[host]
+    return f"http://{Address(host=host, port=listener.port)}"
 
 
-def first_base_url(listen: Iterable[str]) -> str | None:
+def first_base_url(listen: Iterable[str], near: str | None = None) -> str | None:
     """The first of the listeners' URLs; None if all of them are unix sockets."""
-    return next(filter(None, map(base_url, map(parse_address, listen))), None)
+    return next(filter(None, (base_url(parse_address(each), near) for each in listen)), None)

@@ -166,7 +166,35 @@ def test_env_knows_the_upstreams_of_the_running_proxy_s_command_line(api: Api, r
     file = write(tmp_path / "c.yaml", f"admin: {{listen: '{api.url.removeprefix('http://')}'}}")
     line = "export OPENAI_BASE_URL=http://127.0.0.1:8787/mine\n"
     assert run("env", "openai-sdk", "--upstream", "mine", "--config", file).stdout == line
-    assert run("env", "openai-sdk", "--upstream", "mine", "--admin", api.url).stdout == line
+
+
+@pytest.mark.parametrize(
+    ("listen", "base"),
+    [
+        (["unix:/s", "127.0.0.1:27787"], "http://127.0.0.1:27787"),
+        (["0.0.0.0:9"], "http://localhost:9"),
+        (["[::]:9"], "http://localhost:9"),
+    ],
+)
+def test_env_points_to_the_named_proxy(api: Api, run: Run, tmp_path: Path, listen: list[str], base: str) -> None:
+    api.answers["GET /config"] = (200, {"listen": "127.0.0.1:0", "upstreams": {"mine": {"url": "http://x/api/v2"}}})
+    api.answers["GET /status"] = (200, {"listen": listen})
+    named = api.url.replace("127.0.0.1", "localhost")
+    line = f"export OPENAI_BASE_URL={base}/mine\n"
+    assert run("env", "openai-sdk", "--upstream", "mine", "--admin", named).stdout == line
+    file = write(tmp_path / "c.yaml", "listen: 127.0.0.1:1")
+    assert run("env", "openai-sdk", "--upstream", "mine", SLOTGATE_ADMIN=named, SLOTGATE_CONFIG=file).stdout == line
+    assert run("env", "codex", "--admin", named).stderr.endswith("there is no upstream openai; --upstream NAME: mine\n")
+
+
+def test_env_of_a_named_proxy_that_does_not_say_is_refused(api: Api, run: Run) -> None:
+    result = run("env", "codex", "--admin", "http://127.0.0.1:9")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "is not running at http://127.0.0.1:9" in result.stderr
+    api.answers["GET /status"] = (200, {"listen": 3})
+    assert "is not slotgate's admin API" in run("env", "codex", "--admin", api.url).stderr
+    api.answers["GET /status"] = (200, {"listen": ["unix:/s"]})
+    assert "unix sockets only" in run("env", "codex", "--admin", api.url).stderr
 
 
 @pytest.mark.parametrize("listen", ["127.0.0.1:9", ["unix:/s", "127.0.0.1:9"]])
