@@ -66,6 +66,12 @@ def _printable(value: str) -> str:
     return str(value)
 
 
+def _provider(value: str) -> str:
+    if value in (".", ".."):  # steps in the path of an address, where the admin API has it
+        raise ValueError
+    return _printable(value)
+
+
 def _show_proxy(url: BaseUrl) -> object:
     shown = str(url)
     if url.userinfo is None:
@@ -95,7 +101,7 @@ HOST = text("a host name without scheme or port", _host)
 FILE = text("a file's path", _file)
 STATE = text('a file\'s path, "memory", or redis://, rediss:// or unix://', _state, _show_state)
 UPSTREAM_NAME = pattern("1 to 64 letters, digits, dots, _ and -, a letter or digit first", r"[A-Za-z0-9][\w.-]{0,63}")
-PROVIDER = text("1 to 128 printable characters", _printable)
+PROVIDER = text("1 to 128 printable characters, and not . or ..", _provider)
 USER_AGENT_PART = text("a part of a User-Agent, 1 to 128 printable characters", _printable)
 HEADER_NAME = pattern("a header's name", r"[!#$%&'*+.^`|~\w-]{1,128}", str.lower)
 HEADER_VALUE = pattern("a header's value in printable ASCII", r"[!-~](?:[ -~]{0,4094}[!-~])?")

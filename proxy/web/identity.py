@@ -2,6 +2,7 @@
 #
 # Rule 1: none is required and a bad one never fails a request: reading never raises, whatever the bytes. What is there
 #         but unreadable counts as absent and is named in `bad`.
+#         A workspace called `.` or `..` is unreadable too: in the URL by which a star is given these are steps.
 # Rule 2: the first source that answers wins: our own header, the URL, configured headers, what tools send, the body.
 # Rule 3: a body is asked for, hashed and parsed only where the headers leave something open that it can say.
 
@@ -11,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from proxy.core.turns import NO_HINTS, TurnHints
 from proxy.web import identity_body
 from proxy.web import identity_headers as names
-from proxy.web.identity_headers import OWN_HEADERS, Unreadable, identifier, json_object, prompt_start, text
-from proxy.web.routing import WORKSPACE_CHARACTERS
+from proxy.web.identity_headers import BAD, OWN_HEADERS, Unreadable, identifier, json_object, prompt_start, text
+from proxy.web.routing import STEPS, WORKSPACE_CHARACTERS
 
 if TYPE_CHECKING:
     from proxy.config import Identity as IdentitySettings
@@ -26,6 +27,7 @@ _INITIATORS = {"user": True, "agent": False}
 _T = TypeVar("_T", int, str)
 _Headers = Mapping[bytes, bytes]  # lower-case name -> the first value
 _Codex = Mapping[str, object]
+_Read = Callable[[object], str | Unreadable | None]
 
 
 class Identity(NamedTuple):
@@ -59,6 +61,8 @@ class Reader:
         """Never raises. `headers` has the first value of each name in lower case; `body` gives the whole body without
         its framing and is called at most once; `route_workspace` is the one that the URL names."""
         bad: list[str] = []
+        if route_workspace in STEPS:
+            route_workspace = _noted(BAD, "workspace", bad)
         workspace, started_at, conversation = route_workspace, None, None
         turn, undecided = NO_HINTS, True
         if not self._asked.isdisjoint(headers):
@@ -89,7 +93,7 @@ class Reader:
     def _find_workspace(self, headers: _Headers, codex: _Codex, route: str | None, bad: list[str]) -> str | None:
         # The URL comes after our own header and before all others.
         wanted = self._workspace if route is None else _OWN_WORKSPACE
-        found = _first_id(headers, wanted, "workspace", bad, WORKSPACE_CHARACTERS) or route
+        found = _first_id(headers, wanted, "workspace", bad, _workspace) or route
         return _noted(_codex_workspace(codex), "workspace", bad) if found is None and codex else found
 
     def _find_start(self, headers: _Headers, codex: _Codex, now_ms: int, bad: list[str]) -> int | None:
@@ -114,14 +118,19 @@ def _noted(value: _T | Unreadable | None, fact: str, bad: list[str]) -> _T | Non
 
 
 def _first_id(
-    headers: _Headers, wanted: Iterable[bytes], fact: str, bad: list[str], longest: int = names.ID_CHARACTERS
+    headers: _Headers, wanted: Iterable[bytes], fact: str, bad: list[str], read: _Read = identifier
 ) -> str | None:
     for name in filter(headers.__contains__, wanted):
-        found = identifier(text(headers[name]), longest)
+        found = read(text(headers[name]))
         if isinstance(found, str):
             return found
         _noted(found, fact, bad)
     return None
+
+
+def _workspace(value: object) -> str | Unreadable | None:
+    name = identifier(value, WORKSPACE_CHARACTERS)
+    return BAD if name in STEPS else name
 
 
 def _codex(headers: _Headers, bad: list[str]) -> _Codex:
@@ -141,7 +150,7 @@ def _codex_workspace(codex: _Codex) -> str | Unreadable | None:
         return None
     path = next(iter(workspaces), "")
     separator = "/" if "/" in path else "\\"
-    return identifier(path.rstrip(separator).rpartition(separator)[2], WORKSPACE_CHARACTERS)
+    return _workspace(path.rstrip(separator).rpartition(separator)[2])
 
 
 def _turn(headers: _Headers, codex: _Codex) -> TurnHints:

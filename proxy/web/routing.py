@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from proxy.config import Settings, Upstream
 
 WORKSPACE_CHARACTERS = 128
+STEPS = frozenset({".", ".."})  # no names: whatever makes a URL takes them for steps in it, also when they are encoded
 NAMES_SHOWN = 40  # upstreams that a 404 lists: enough for the presets and some more
 _ECHOED = 64  # characters of an unknown name that are told back
 

@@ -9,6 +9,8 @@ from blackbox.rig import a_rig
 from onscreen.window import Window
 from playwright.async_api import Browser
 
+from proxy.service.words import lasting
+
 SECOND = 1000
 MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
@@ -26,9 +28,13 @@ async def window(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> 
         await context.close()
 
 
+async def call(window: Window, module: str, name: str, *arguments: Any) -> Any:
+    script = "async ([file, name, given]) => (await import(new URL(file, document.baseURI)))[name](...given)"
+    return await window.page.evaluate(script, [f"page/{module}.js", name, list(arguments)])
+
+
 async def words(window: Window, name: str, *arguments: Any) -> Any:
-    script = "async ([name, given]) => (await import(new URL('page/words.js', document.baseURI)))[name](...given)"
-    return await window.page.evaluate(script, [name, list(arguments)])
+    return await call(window, "words", name, *arguments)
 
 
 async def run(window: Window, module: str, script: str) -> Any:
@@ -56,6 +62,21 @@ async def test_lengths_of_time_have_two_units_at_most(window: Window) -> None:
         2 * DAY + 4 * HOUR: "2 d 4 h",
     }
     assert {ms: await words(window, "span", ms) for ms in said} == said
+
+
+async def test_lengths_of_time_are_those_of_the_command_line(window: Window) -> None:
+    steps = [*range(0, 130_000, 370), *range(130_000, 4 * HOUR, 47_001), *range(4 * HOUR, 3 * DAY, HOUR + 777_777)]
+    script = "async (steps) => { const it = await import(new URL('page/words.js', document.baseURI)); return steps.map(it.span); }"
+    assert await window.page.evaluate(script, steps) == [lasting(ms / 1000) for ms in steps]
+
+
+async def test_time_is_read_with_its_unit(window: Window) -> None:
+    said = {"350": 350, "350ms": 350, "350 ms": 350, "1s": 1000, "1.5 s": 1500, "2m": 120_000, "2 min": 120_000, "0": 0}
+    assert {text: await call(window, "fields", "milliseconds", text) for text in said} == said
+    for text in ("", "soon", "1.5", "1.5ms", "-1s", "1h", "1e3", "1 s s"):
+        assert await call(window, "fields", "milliseconds", text) != await call(
+            window, "fields", "milliseconds", text
+        ), text
 
 
 async def test_what_counts_down_never_says_less_than_a_second(window: Window) -> None:

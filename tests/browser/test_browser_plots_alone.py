@@ -124,7 +124,7 @@ async def test_four_plots_say_what_they_come_to(plots: Plots) -> None:
         "In flight against the limit, last hour: at most 4, limit 3 to 4; 1 rate limit, 1 reduction"
     )
     assert "paused for 30 s" in summaries[0]
-    assert summaries[1].startswith("Queue, last hour: up to 12, the longest for 1 m 20 s.")
+    assert summaries[1].startswith("Queue, last hour: up to 12, the longest for 1 min 20 s.")
     assert summaries[2].startswith("Wait for a slot, last hour: at worst half within 20 s, 95 % within 20 s.")
     assert summaries[3].startswith("Time to first byte, last hour: at worst half within 900 ms")
     for name in FIGURES:

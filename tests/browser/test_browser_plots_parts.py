@@ -38,10 +38,10 @@ async def test_lengths_of_time_are_as_people_say_them(window: Window) -> None:
         2440: "2.4 s",
         9949: "9.9 s",
         42_300: "42 s",
-        59_600: "1 m",
-        80_000: "1 m 20 s",
+        59_600: "1 min",
+        80_000: "1 min 20 s",
         3_600_000: "1 h",
-        7_500_000: "2 h 5 m",
+        7_500_000: "2 h 5 min",
         277_200_000: "3 d 5 h",
     }
     assert {ms: await call(window, "words", "length", ms) for ms in said} == said

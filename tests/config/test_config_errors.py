@@ -88,6 +88,7 @@ TABLE = [
     ("upstreams: {a: {url: http://h, limits: 3}}", 'upstreams.a.limits: found an unknown key; did you mean "limit"?'),
     ("upstreams: {a: {url: http://h, hosts: ['h:80']}}", 'hosts[0]: found "h:80" (without the port'),
     ("upstreams: {a: {url: http://h, provider: ''}}", 'upstreams.a.provider: found ""'),
+    ("upstreams: {a: {url: http://h, provider: ..}}", 'upstreams.a.provider: found ".."'),
     (
         "upstreams: {a: {url: http://h, provider: 7}}",
         "upstreams.a.provider: found 7 (text that looks like something else",

@@ -195,6 +195,15 @@ def test_ids_may_be_as_long_as_allowed_and_in_any_script() -> None:
     assert (identity.workspace, identity.conversation) == ("é" * 128, "é" * 256)
 
 
+@pytest.mark.parametrize("name", [".", "..", " .. "])
+def test_steps_in_a_path_are_no_workspaces(name: str) -> None:
+    identity = read({"X-Slotgate-Workspace": name, "X-Workspace-Id": "next"})
+    assert (identity.workspace, identity.bad) == ("next", ("workspace",))
+    assert read({"session-id": name}).conversation == name.strip(), "no path has it"
+    named = read({"X-Workspace-Id": "next"}, route_workspace=name.strip())
+    assert (named.workspace, named.bad) == ("next", ("workspace",))
+
+
 @pytest.mark.parametrize(
     ("path", "workspace", "bad"),
     [
@@ -207,6 +216,7 @@ def test_ids_may_be_as_long_as_allowed_and_in_any_script() -> None:
         ("", "default", ()),
         ("/home/" + "x" * 129, "default", ("workspace",)),
         ("/home/new\nline", "default", ("workspace",)),
+        ("/home/me/..", "default", ("workspace",)),
     ],
 )
 def test_codex_names_its_workspace_by_the_last_part_of_the_first_path(

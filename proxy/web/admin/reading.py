@@ -3,6 +3,7 @@
 # Rule 1: strict: what could be meant in two ways is refused, and the refusal says what is allowed.
 # Rule 2: the raw path is decoded here, once. The framework's own decoding leaves bytes that are not UTF-8 as they were,
 #         so that two different paths would name one provider.
+# Rule 3: a name is one that a URL can carry: `.` and `..` are steps in a path for whatever makes one, however encoded.
 
 import json
 import re
@@ -17,6 +18,7 @@ from proxy.service.admission import Admission
 from proxy.service.audit import Actor
 from proxy.service.runtime import Runtime
 from proxy.web.admin.call import JSON, CallError, Field
+from proxy.web.routing import STEPS
 
 BODY_MAX = 64 * 1024  # spec §12
 PART_MAX = 128  # characters of a provider's or workspace's name
@@ -39,13 +41,14 @@ def part(request: web.Request, name: str) -> str:
     at = resource.canonical.split("/").index(f"{{{name}}}")
     raw = request.rel_url.raw_path.split("/")[at]
     allowed = (
-        f"{name} in the path: allowed are 1 to {PART_MAX} characters, percent-encoded UTF-8, no control characters"
+        f"{name} in the path: allowed are 1 to {PART_MAX} characters, percent-encoded UTF-8, no control characters, "
+        "and not . or .."
     )
     try:
         text = unquote_to_bytes(raw).decode()
     except UnicodeDecodeError:
         raise CallError(400, "bad_request", allowed) from None
-    if _ESCAPE.search(raw) or not 1 <= len(text) <= PART_MAX or _CONTROL.search(text):
+    if _ESCAPE.search(raw) or not 1 <= len(text) <= PART_MAX or _CONTROL.search(text) or text in STEPS:
         raise CallError(400, "bad_request", allowed)
     return text
 

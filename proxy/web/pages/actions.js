@@ -7,6 +7,7 @@
 import { el } from "./dom.js";
 import { confirm } from "./dialogs.js";
 import { toast } from "./toast.js";
+import { Undo, at } from "./undo.js";
 import { PHASES, count, number, span, visible, who } from "./words.js";
 
 const UNSTORED = " It holds in memory alone: it could not be stored.";
@@ -15,19 +16,21 @@ export class Actions {
   constructor(api, live) {
     this.api = api;
     this.live = live;
+    this.undo = new Undo(api, live);
   }
 
   setLimit(entry, limit) {
-    const words = limit === null ? "is unlimited now" : `has limit ${number(limit)} now`;
-    return this._do(() => this._putLimit(entry.providerId, limit), `${visible(entry.providerId)} ${words}.`, this._limitBack(entry));
+    const path = at("limits", entry.providerId);
+    const run = () => (limit === null ? this.api.delete(path) : this.api.put(path, { limit }));
+    const kept = entry.autoReduced && limit !== null ? ", and it is reduced no longer" : "";
+    const words = limit === null ? "is unlimited now" : `has limit ${number(limit)} now${kept}`;
+    return this._do(run, `${visible(entry.providerId)} ${words}.`, () => this.undo.limit(entry, limit));
   }
 
   setCooldown(entry, cooldownMs) {
-    const back = entry.cooldownAuto
-      ? () => this._learn(entry)
-      : () => this._putCooldown(entry.providerId, entry.cooldownMs);
     const words = `Slots of ${visible(entry.providerId)} rest ${number(cooldownMs)} ms from now on.`;
-    return this._do(() => this._putCooldown(entry.providerId, cooldownMs), words, back);
+    const run = () => this.api.put(at("cooldown", entry.providerId), { cooldownMs });
+    return this._do(run, words, () => this.undo.cooldown(entry, cooldownMs));
   }
 
   async unlimit(entry) {
@@ -46,30 +49,32 @@ export class Actions {
 
   restore(entry) {
     const words = `${visible(entry.providerId)} has limit ${number(entry.autoReducedFrom)} again.`;
-    return this._told(() => this._do(() => this.api.post(at("restore", entry.providerId)), words, this._limitBack(entry)));
+    const run = () => this.api.post(at("restore", entry.providerId));
+    return this._told(() => this._do(run, words, () => this.undo.limit(entry, entry.autoReducedFrom)));
   }
 
   learn(entry) {
-    return this._told(() => this._do(() => this._learn(entry), `${visible(entry.providerId)} learns anew.`, null));
+    const run = () => this.api.post(at("learn", entry.providerId));
+    return this._told(() => this._do(run, `${visible(entry.providerId)} learns anew.`, null));
   }
 
   pause(entry, durationMs) {
     const words = `${visible(entry.providerId)} is paused for ${span(durationMs)}.`;
-    const path = at("pause", entry.providerId);
-    return this._told(() => this._do(() => this.api.put(path, { durationMs }), words, this._pauseBack(entry)));
+    const run = () => this.api.put(at("pause", entry.providerId), { durationMs });
+    return this._told(() => this._do(run, words, ({ pausedUntil }) => this.undo.pause(entry, pausedUntil)));
   }
 
   resume(entry) {
-    const path = at("pause", entry.providerId);
-    return this._told(() => this._do(() => this.api.delete(path), `${visible(entry.providerId)} goes on.`, this._pauseBack(entry)));
+    const run = () => this.api.delete(at("pause", entry.providerId));
+    return this._told(() => this._do(run, `${visible(entry.providerId)} goes on.`, () => this.undo.pause(entry, null)));
   }
 
   star(workspaceId, starred) {
-    const put = (value) => this.api.put(at("workspaces", workspaceId), { starred: value });
+    const run = () => this.api.put(at("workspaces", workspaceId), { starred });
     const words = starred
       ? `${visible(workspaceId)} has a star: its waiters go first.`
       : `${visible(workspaceId)} has no star any more.`;
-    return this._told(() => this._do(() => put(starred), words, () => put(!starred)));
+    return this._told(() => this._do(run, words, () => this.undo.star(workspaceId, starred)));
   }
 
   async reclaim(entry, slot) {
@@ -101,13 +106,23 @@ export class Actions {
     return this._told(() => this._do(() => this.api.delete(path), words, null));
   }
 
-  // Does it, looks, and says so; throws what the proxy says against it.
+  // Does it, looks, and says so; throws what the proxy says against it. `back(answer)` makes the way back.
   async _do(run, words, back) {
     const answer = await run();
-    const undo = back === null ? null : () => this._told(() => this._do(back, "Undone.", null));
-    toast(words + (answer?.persisted === false ? UNSTORED : ""), { undo });
+    const way = back === null ? null : back(answer);
+    toast(words + stored(answer), { undo: way && { words: way.button, run: () => this._told(() => this._back(way)) } });
     await this.live.look();
     return answer;
+  }
+
+  async _back({ stale, run }) {
+    const why = await stale();
+    if (why !== "") toast(`Not undone: ${why}.`, { failed: true });
+    else {
+      const { answer, words } = await run();
+      toast(`Undone: ${words}${stored(answer)}`);
+    }
+    await this.live.look();
   }
 
   // The same for what has no field to stand beside; answers whether it was done.
@@ -122,32 +137,9 @@ export class Actions {
       return false;
     }
   }
-
-  _limitBack(entry) {
-    if (entry.limitAuto) return () => this._learn(entry);
-    return () => this._putLimit(entry.providerId, entry.limit);
-  }
-
-  _pauseBack(entry) {
-    const path = at("pause", entry.providerId);
-    if (!entry.paused) return () => this.api.delete(path);
-    return () => this.api.put(path, { durationMs: Math.max(1, Math.round(entry.pausedUntil - this.live.now())) });
-  }
-
-  _putLimit(id, limit) {
-    return limit === null ? this.api.delete(at("limits", id)) : this.api.put(at("limits", id), { limit });
-  }
-
-  _putCooldown(id, cooldownMs) {
-    return this.api.put(at("cooldown", id), { cooldownMs });
-  }
-
-  _learn(entry) {
-    return this.api.post(at("learn", entry.providerId));
-  }
 }
 
-const at = (place, name) => `concurrency/${place}/${encodeURIComponent(name)}`;
+const stored = (answer) => (answer?.persisted === false ? UNSTORED : "");
 
 function whom(each, state) {
   return el(

@@ -54,8 +54,8 @@ export class Changes {
 class Row {
   constructor() {
     this.cells = HEADS.map(() => el("td"));
-    this.name = el("bdi");
-    this.cells[3].append(this.name);
+    this.names = [el("bdi"), el("span"), el("bdi")];
+    this.cells[3].append(...this.names);
     this.node = el("tr", {}, ...this.cells);
   }
 
@@ -64,18 +64,25 @@ class Row {
     setText(this.cells[0], moment(at, now));
     setText(this.cells[1], BY[by] ?? by);
     setText(this.cells[2], what);
-    setText(this.name, visible(change.providerId ?? change.workspaceId ?? ""));
-    setText(this.cells[4], [value(what, from, now), value(what, to, now)].filter(Boolean).join(" → "));
+    const { workspaceId, providerId } = change;
+    [workspaceId ?? "", workspaceId && providerId ? " at " : "", providerId ?? ""].forEach((text, at) => setText(this.names[at], visible(text)));
+    setText(this.cells[4], difference(what, value(what, from, now), value(what, to, now)));
   }
+}
+
+function difference(what, before, after) {
+  if (what === "limit" && before === after) return `${after}, from now on by hand`; // it was reduced, learned or the file's
+  return [before, after].filter(Boolean).join(" → ");
 }
 
 function value(what, it, now) {
   if (what === "limit") return it === null ? "unlimited" : number(it);
+  if (it === null && (what === "pause" || what === "resume")) return "not paused";
   if (what === "star") return it ? "star" : "no star";
   if (what === "cooldown" && typeof it === "number") return `${number(it)} ms`;
   if (it === null) return "";
   if (typeof it !== "object") return String(it);
-  if (it.until !== undefined) return `until ${moment(it.until, now)}`;
+  if (it.until !== undefined) return `paused until ${moment(it.until, now)}`;
   if (it.heldMs !== undefined) return `held for ${span(it.heldMs)}`;
   if (it.waitedMs !== undefined) return `waited for ${span(it.waitedMs)}`;
   return visible(JSON.stringify(it));

@@ -1,8 +1,8 @@
 // What a person sets at one provider: the limit, the cooldown, a pause, learning anew.
 
 import { el, icon, setText, show } from "./dom.js";
-import { NumberField } from "./fields.js";
-import { cooldownSetter, setter, span } from "./words.js";
+import { NumberField, milliseconds } from "./fields.js";
+import { cooldownSetter, number, setter, span } from "./words.js";
 
 const LIMIT = { least: 1, most: 100000 }; // the bounds of the admin API
 const COOLDOWN_MS = { least: 0, most: 600000 };
@@ -14,12 +14,14 @@ export class Controls {
     this.entry = null;
     this.limit = new NumberField({ name: "limit", label: "Limit", ...LIMIT, save: (value) => actions.setLimit(this.entry, value) });
     this.unlimit = el("button", { type: "button", class: "plain small", text: "No limit", title: "Without a limit nobody waits", data: { action: "unlimit" }, on: { click: () => actions.unlimit(this.entry) } });
-    this.limit.input.after(this.unlimit);
+    this.limit.end.prepend(this.unlimit);
     this.cooldown = new NumberField({
       name: "cooldown",
       label: "Cooldown",
       unit: "ms",
       ...COOLDOWN_MS,
+      read: milliseconds,
+      allowed: `Allowed are 0 to ${number(COOLDOWN_MS.most)} ms, or a length like 1.5s.`,
       save: (value) => actions.setCooldown(this.entry, value),
     });
     const lengthId = `pause-${encodeURIComponent(id)}`;

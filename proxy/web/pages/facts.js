@@ -16,9 +16,10 @@ const FACTS = [
 
 function gate({ gate: reading, limit }, now) {
   if (!reading) return "";
-  const age = ago(now - reading.at);
-  if (reading.error !== null) return `not told: ${reading.error}; ${age}`;
-  return `${number(reading.observed)}${limit === null ? "" : ` of ${number(limit)}`}; ${age}`;
+  if (reading.observed === null) return `not told: ${reading.error}`;
+  const counted = `${number(reading.observed)}${limit === null ? "" : ` of ${number(limit)}`}`;
+  if (reading.error === null) return `${counted}; ${ago(now - reading.at)}`;
+  return `not told for ${span(now - reading.at)}: ${reading.error}; last count ${counted}`;
 }
 
 function strikes({ strikes: seen }) {

@@ -2,16 +2,31 @@
 //
 // Rule 1: while somebody types, nothing from the proxy replaces what stands there; Escape takes it back.
 // Rule 2: what is wrong is said beside the field, ours and the proxy's words alike, and the text stays.
+// Rule 3: nothing moves while somebody types: what comes and goes at the field's end has its room.
 
 import { el, setAttribute, setText, show } from "./dom.js";
 import { number } from "./words.js";
 
 let made = 0;
 
-// `name` is the part and the action's end; `unit` follows the field; `save(value)` may throw what the proxy says.
+const MS = { ms: 1, s: 1000, m: 60000, min: 60000 };
+
+// A whole number as it stands there, else NaN.
+export const whole = (text) => (/^\d{1,9}$/.test(text) ? Number(text) : NaN);
+
+// Milliseconds, also as a length with its unit: "350", "350 ms", "1.5s", "2m", else NaN.
+export function milliseconds(text) {
+  const [, value, unit] = /^(\d{1,9}(?:\.\d{1,3})?) ?(ms|s|m|min)$/.exec(text) ?? [];
+  const ms = value === undefined ? whole(text) : Number(value) * MS[unit];
+  return unit === "ms" ? whole(value) : Math.round(ms);
+}
+
+// `name` is the part and the action's end; `unit` follows the field; `read(text)` answers what is meant, NaN where that
+// is nothing; `allowed` says what is; `save(value)` may throw what the proxy says.
 export class NumberField {
-  constructor({ name, label, unit, least, most, save }) {
-    Object.assign(this, { least, most, save, shown: "", busy: false });
+  constructor({ name, label, unit, least, most, save, read = whole, allowed }) {
+    this.allowed = allowed ?? `Allowed is a whole number from ${number(least)} to ${number(most)}.`;
+    Object.assign(this, { least, most, save, read, shown: "", busy: false });
     const id = `field-${(made += 1)}`;
     this.label = el("label", { for: id, text: label });
     this.input = el("input", {
@@ -26,11 +41,12 @@ export class NumberField {
     this.button = el("button", { class: "primary", data: { action: `save-${name}` }, text: "Save", hidden: true });
     this.problem = el("p", { id: `${id}-problem`, class: "problem", data: { part: "problem" }, role: "alert" });
     this.note = el("span", { id: `${id}-note`, class: "note" });
+    this.end = el("div", { class: "field-end" }, this.button); // one of those in it is seen at a time
     this.node = el(
       "form",
       { class: "field", data: { part: name }, novalidate: true, on: { submit: (event) => this._submit(event) } },
       this.label,
-      el("div", { class: "line" }, this.input, unit ? el("span", { class: "unit", text: unit }) : null, this.button),
+      el("div", { class: "line" }, this.input, unit ? el("span", { class: "unit", text: unit }) : null, this.end),
       this.note,
       this.problem,
     );
@@ -68,9 +84,9 @@ export class NumberField {
   async _submit(event) {
     event.preventDefault();
     const text = this.input.value.trim();
-    const value = /^\d{1,9}$/.test(text) ? Number(text) : NaN;
+    const value = this.read(text);
     if (!(value >= this.least && value <= this.most)) {
-      this._complain(`Allowed is a whole number from ${number(this.least)} to ${number(this.most)}.`);
+      this._complain(this.allowed);
       this.input.focus();
       return;
     }

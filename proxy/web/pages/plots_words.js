@@ -1,6 +1,6 @@
 // Numbers, lengths of time and moments as the plots say them, in the viewer's own language of figures.
 
-const COARSE = [["d", 86400, "h", 3600], ["h", 3600, "m", 60], ["m", 60, "s", 1]];
+const COARSE = [["d", 86400, "h", 3600], ["h", 3600, "min", 60], ["min", 60, "s", 1]];
 const TWELVE = new Intl.DateTimeFormat(undefined, { hour: "numeric" }).resolvedOptions().hour12;
 const MOMENT = { hour: TWELVE ? "numeric" : "2-digit", minute: "2-digit" }; // 1:05 PM, but 01:05
 const figures = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
@@ -16,7 +16,7 @@ export const RANGES = {
 // "4", "3.2", "1,200".
 export const figure = (value) => figures.format(value);
 
-// Two units at most: "350 ms", "2.4 s", "42 s", "1 m 20 s", "2 h 5 m", "3 d".
+// Two units at most: "350 ms", "2.4 s", "42 s", "1 min 20 s", "2 h 5 min", "3 d".
 export function length(ms) {
   if (ms < 999.5) return `${Math.round(ms)} ms`;
   if (ms < 9950) return `${figure(ms / 1000)} s`;

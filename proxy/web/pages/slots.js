@@ -126,7 +126,8 @@ class Cell {
     this.node = el(
       "li",
       { class: "cell" },
-      el("div", { class: "cell-head" }, el("span", { class: "phase-mark" }, this.picture, this.phase), this.age, this.button),
+      el("div", { class: "cell-head" }, el("span", { class: "phase-mark" }, this.picture, this.phase), this.button),
+      this.age,
       this.workspace,
       this.conversation,
       this.silence,

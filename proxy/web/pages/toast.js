@@ -8,12 +8,12 @@ const place = document.querySelector('[data-part="toast"]');
 let timer = null;
 let opener = null;
 
-// Say `words`; `undo` is what takes it back, `failed` says that it was not done.
+// Say `words`; `undo` is what takes it back: the button's words and what it runs. `failed` says that it was not done.
 export function toast(words, { undo = null, failed = false } = {}) {
   opener = place.contains(document.activeElement) ? opener : document.activeElement;
   const children = [el("span", { class: "toast-words", text: words })];
   if (undo !== null) {
-    children.push(button("undo", "Undo", "undo", () => { clear(); undo(); }));
+    children.push(button("undo", undo.words, "undo", () => { clear(); undo.run(); }));
   }
   children.push(button("dismiss", "Close", "x", clear));
   place.replaceChildren(el("div", { class: failed ? "toast-body failed" : "toast-body" }, ...children));

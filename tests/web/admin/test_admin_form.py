@@ -141,6 +141,8 @@ BAD_PARTS = {
     "cut escape": "a%",
     "control character": "a%0Ab",
     "zero": "%00",
+    "a step": "%2e",
+    "a step up": "%2E%2e",
     "DEL": "%7f",
 }
 WITH_PART = [
