@@ -3,6 +3,7 @@
 import re
 
 from blackbox.rig import Rig, Starter
+from onscreen.axe import grave_findings
 from onscreen.traffic import hold_slots, refused, wait_in_line
 from onscreen.window import Card, Opener, Window
 from playwright.async_api import Locator, expect
@@ -166,6 +167,11 @@ async def test_what_was_done_here_is_written_down_as_done_on_the_page(rig: Rig, 
     await rig.until_status(limit=6)
     change = (await rig.admin.get("/concurrency/audit")).json["changes"][0]
     assert (change["by"], change["what"], change["from"], change["to"]) == ("page", "limit", 2, 6)
+    await window.locate("summary").get_by_text("Changes by hand").click()
+    told = window.locate("details").filter(has_text="Changes by hand")
+    await expect(told).to_contain_text(rig.provider)
+    await expect(told).to_contain_text("page")
+    assert await grave_findings(window.page) == []
 
 
 async def test_order_that_fails_is_said(start: Starter, open_window: Opener) -> None:
