@@ -3,7 +3,6 @@
 #
 # Rule 1: a word that is meant for programs is never shown alone.
 # Rule 2: a length of time is written in one way everywhere: `lasting`. The page's words.js has the same for its clocks.
-# Rule 3: what stands beside these words is not said again: how long one has waited is a column of its own.
 
 import math
 
@@ -74,7 +73,7 @@ def place(ticket: Ticket, *, starred: bool, rests_s: float | None, waiting_s: fl
         return f"rests after a refusal for {another(rests_s)}"
     age_s = (now_ms - ticket.prompt_started_at) / 1000
     came_with_it = abs(age_s - waiting_s) * 1000 <= _ARRIVED_MS
-    words = "in order of arrival" if came_with_it else f"prompt began {_ago(age_s)}"
+    words = f"arrived {_ago(waiting_s)}" if came_with_it else f"prompt began {_ago(age_s)}"
     return f"starred, {words}" if starred else words
 
 

@@ -62,7 +62,8 @@ class Reader:
         its framing and is called at most once; `route_workspace` is the one that the URL names."""
         bad: list[str] = []
         if route_workspace in STEPS:
-            route_workspace = _noted(BAD, "workspace", bad)
+            route_workspace = None
+            bad.append("workspace")
         workspace, started_at, conversation = route_workspace, None, None
         turn, undecided = NO_HINTS, True
         if not self._asked.isdisjoint(headers):

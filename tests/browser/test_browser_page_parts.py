@@ -66,9 +66,7 @@ async def test_lengths_of_time_have_two_units_at_most(window: Window) -> None:
 
 async def test_lengths_of_time_are_those_of_the_command_line(window: Window) -> None:
     steps = [*range(0, 130_000, 370), *range(130_000, 4 * HOUR, 47_001), *range(4 * HOUR, 3 * DAY, HOUR + 777_777)]
-    words = "await import(new URL('page/words.js', document.baseURI))"
-    script = f"async (steps) => {{ const it = {words}; return steps.map(it.span); }}"
-    assert await window.page.evaluate(script, steps) == [lasting(ms / 1000) for ms in steps]
+    assert await run(window, "words", f"return {steps}.map(it.span);") == [lasting(ms / 1000) for ms in steps]
 
 
 async def test_time_is_read_with_its_unit(window: Window) -> None:

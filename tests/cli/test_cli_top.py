@@ -172,7 +172,7 @@ async def test_a_fault_of_ours_beside_the_screen_ends_it_too(shown: Api) -> None
 
 async def test_a_new_size_is_drawn_at_once(shown: Api) -> None:
     async with a_terminal("top", "--admin", shown.url, size=(120, 30)) as terminal:
-        await terminal.shows("why", "in order of arrival")
+        await terminal.shows("why", "arrived")
         terminal.resize(40, 12)
         await terminal.until(
             lambda: "\n  1 of 3, 1 wait, oldest" in terminal.text and terminal.rows[-1].startswith("jk move"),

@@ -79,10 +79,10 @@ def test_every_cause_of_a_pause_has_words() -> None:
     [
         (240.0, 12.0, False, None, "prompt began 4 min ago"),
         (240.0, 12.0, True, None, "starred, prompt began 4 min ago"),
-        (12.0, 12.0, False, None, "in order of arrival"),
-        (12.9, 12.0, True, None, "starred, in order of arrival"),
+        (12.0, 12.0, False, None, "arrived 12 s ago"),
+        (12.9, 12.0, True, None, "starred, arrived 12 s ago"),
         (13.5, 12.0, False, None, "prompt began 14 s ago"),
-        (-0.5, 0.1, False, None, "in order of arrival"),
+        (-0.5, 0.1, False, None, "arrived just now"),
         (240.0, 12.0, True, 3.0, "rests after a refusal for another 3 s"),
         (240.0, 12.0, False, 0.0, "rests after a refusal for another moment"),
     ],

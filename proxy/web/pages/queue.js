@@ -4,7 +4,7 @@
 // Rule 2: a long queue is folded; what is not shown is not made.
 
 import { List, el, icon, setAttribute, setIcon, setText, show } from "./dom.js";
-import { about, brief, number, reason, span, visible, who } from "./words.js";
+import { about, brief, number, place, reason, span, visible, who } from "./words.js";
 
 const FOLDED = 20;
 const HAIR_MS = 900; // under it nobody reads a number
@@ -96,8 +96,9 @@ class Row {
   }
 
   update(waiter) {
-    const { since } = this.queue;
+    const { since, lookedAt } = this.queue;
     if (waiter !== this.waiter) this._tell(waiter);
+    setText(this.why, place(waiter, lookedAt, since));
     setText(this.waited, `waits ${span(waiter.waitingMs + since)}`);
     setText(this.expected, expected(waiter, since));
   }
@@ -117,7 +118,6 @@ class Row {
     setAttribute(this.workspace, "title", workspace);
     setText(this.conversation, brief(waiter.conversationId));
     setAttribute(this.conversation, "title", waiter.conversationId === null ? null : visible(waiter.conversationId));
-    setText(this.why, waiter.why ?? (waiter.starred ? "starred" : ""));
     setAttribute(this.dropButton, "aria-label", `Drop ${who(waiter)}`);
   }
 

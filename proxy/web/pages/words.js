@@ -26,6 +26,7 @@ const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
+const ARRIVED_MS = 1500; // a prompt that began so near to its request's arrival began with it; a look takes a while
 const SHOWN = 8; // characters of a long id that tell it from others
 const WHOLE = 14; // characters of an id that is shown whole
 // What turns a line of text round or hides in it: shown as what it is, a character that does not belong there.
@@ -96,6 +97,14 @@ export function reason({ waitsFor, paused, pausedUntil, pauseCause }, now) {
   if (!waitsFor) return "";
   if (waitsFor.code !== "pause" || !paused) return `${capital(waitsFor.words)}.`;
   return `Paused for another ${roughly(pausedUntil - now)}: ${cause(pauseCause)}.`;
+}
+
+// Why a waiter stands where it stands, as of `at` and `since` later; its wait stands beside it and is not said twice.
+export function place({ why, starred, promptStartedAt, waitingMs }, at, since) {
+  if (why.startsWith("rests")) return why;
+  const age = at - promptStartedAt;
+  const words = Math.abs(age - waitingMs) <= ARRIVED_MS ? "counts from its arrival" : `prompt began ${ago(age + since)}`;
+  return starred ? `starred, ${words}` : words;
 }
 
 // Whose the limit in force is.
