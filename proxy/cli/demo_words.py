@@ -6,6 +6,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from proxy.cli.lengths import span
 from proxy.service.words import CAUSES
 
 Document = Mapping[str, Any]
@@ -31,13 +32,13 @@ def news(document: Document) -> str:
     """One line about what happened, "" where it is none."""
     match document:
         case {"event": "prompt_done", "workspaceId": name, "calls": calls, "tookMs": took_ms}:
-            return f"{name} is done with a prompt: {_count(calls, 'answer')} in {lasting(took_ms)}"
+            return f"{name} is done with a prompt: {_count(calls, 'answer')} in {span(took_ms)}"
         case {"event": "provider_refused", "why": "chance"}:
             return "the provider refuses a request for no reason, as providers do (429, too many at once)"
         case {"event": "provider_refused", "limit": limit}:
             return f"the provider refuses a request: it has its {limit} already (429)"
         case {"event": "paused", "until": until, "cause": cause, "at": at}:
-            return f"paused for {lasting(until - at)}: {CAUSES.get(cause, cause)}"
+            return f"paused for {span(until - at)}: {CAUSES.get(cause, cause)}"
         case {"event": "resumed"}:
             return "the pause is over: one request goes ahead, then the others"
         case {"event": "reduced", "limit": limit}:
@@ -56,7 +57,7 @@ def standing(state: Document, answers: int) -> str:
     limit = "∞" if state["limit"] is None else state["limit"]
     waits = f"{state['queued']} wait"
     if state["oldestWaitMs"]:
-        waits += f", the longest for {lasting(state['oldestWaitMs'])}"
+        waits += f", the longest for {span(state['oldestWaitMs'])}"
     paused = "paused · " if state["paused"] else ""
     return f"{paused}{state['inFlight']} of {limit} slots in use · {waits} · {_count(answers, 'answer')} so far"
 
@@ -66,23 +67,13 @@ def closing(summary: Document) -> list[str]:
     chance, over, most = summary["refusedByChance"], summary["refusedOverLimit"], summary["mostAtOnce"]
     failed = [f"{count} × {what}" for what, count in summary["otherFailures"].items()]
     return [
-        f"In {lasting(summary['lastedMs'])} {_count(summary['agents'], 'agent')} finished "
+        f"In {span(summary['lastedMs'])} {_count(summary['agents'], 'agent')} finished "
         f"{_count(summary['prompts'], 'prompt')} with {_count(summary['answers'], 'answer')}.",
         f"They saw {summary['refusedSeen']} × 429" + "".join(f", {each}" for each in failed) + "; "
-        f"the longest wait for an answer to begin was {lasting(summary['longestWaitMs'])}.",
+        f"the longest wait for an answer to begin was {span(summary['longestWaitMs'])}.",
         f"The provider never had more than {most} at once (its limit is {summary['limit']}). It refused "
         f"{_count(chance + over, 'request')}: {chance} by chance, {over} because there were too many.",
     ]
-
-
-def lasting(ms: int) -> str:
-    """A length of time: `4 s`, `1 min 20 s`, `2 h 5 min`."""
-    seconds = max(0, round(ms / 1000))
-    if seconds < 60:
-        return f"{seconds} s"
-    if seconds < 3600:
-        return f"{seconds // 60} min {seconds % 60} s"
-    return f"{seconds // 3600} h {seconds % 3600 // 60} min"
 
 
 def _count(number: int, thing: str) -> str:

@@ -2,12 +2,14 @@
 #
 # Rule 1: pure: from the admin API's answers and the time to sentences and a table.
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from proxy.cli.states import roughly, states
+from proxy.cli.lengths import span
+from proxy.cli.states import lately_refused, refusal, states
 from proxy.cli.table import Table
 from proxy.config import show_duration
 
@@ -34,7 +36,7 @@ class Overview:
 
     @property
     def shown(self) -> list[Entry]:
-        return [entry for entry in self.entries if self.everything or worth_a_row(entry)]
+        return [entry for entry in self.entries if self.everything or worth_a_row(entry, self.now_ms)]
 
     def parts(self) -> Iterator[str | Table]:
         """For people."""
@@ -48,6 +50,9 @@ class Overview:
             yield "no provider has a limit, so nothing waits; set one: slotgate limit PROVIDER N"
         for entry in shown:
             yield from _notice(entry)
+        if waiting := [entry for entry in shown if entry["queued"]]:
+            longest = max(waiting, key=lambda entry: entry.get("oldestWaitMs") or 0)
+            yield f"slotgate slots {shlex.quote(longest['providerId'])} shows who waits"
 
     def remarks(self) -> Iterator[str]:
         """What is wrong with the proxy as a whole."""
@@ -59,9 +64,10 @@ class Overview:
             yield "slotgate: the state cannot be stored: changes hold only until the proxy stops"
 
 
-def worth_a_row(entry: Entry) -> bool:
-    """Whether anything is or can be going on there."""
-    return limited(entry) or entry["inFlight"] > 0 or entry["queued"] > 0 or entry["paused"]
+def worth_a_row(entry: Entry, now_ms: int) -> bool:
+    """Whether anything is or can be going on there, or was refused of late."""
+    busy = entry["inFlight"] > 0 or entry["queued"] > 0 or entry["paused"]
+    return limited(entry) or busy or lately_refused(entry, now_ms)
 
 
 def limited(entry: Entry) -> bool:
@@ -84,17 +90,14 @@ def _notice(entry: Entry) -> Iterator[str]:
     for seen in entry["evidence"][-_EVIDENCE_SHOWN:]:
         at = datetime.fromtimestamp(seen["at"] / 1000).astimezone()
         yield f"  {at:%d %b %H:%M:%S}  {_seen(seen)}"
-    yield f"  slotgate restore {entry['providerId']}"
+    yield f"  slotgate restore {shlex.quote(entry['providerId'])}"
 
 
 def _seen(seen: Entry) -> str:
     """One piece of evidence."""
     if seen["status"] == 0:
-        return "one step up"
-    answer = f"inside a {seen['status']}:" if seen["status"] < 400 else str(seen["status"])
-    wait_ms = seen["retryAfterMs"]
-    wait = "" if wait_ms is None else f", retry after {roughly(wait_ms)}"
-    return f"{answer} {seen['kind']}{wait}, {seen['inFlight']} in flight"
+        return "one step up by itself"
+    return f"{refusal(seen)}, {seen['inFlight']} in flight"
 
 
 def _row(entry: Entry, now_ms: int) -> list[str]:
@@ -105,7 +108,7 @@ def _row(entry: Entry, now_ms: int) -> list[str]:
         str(entry["held"]),
         str(entry["cooling"]),
         str(entry["queued"]),
-        "" if wait_ms is None else roughly(wait_ms),
+        "" if wait_ms is None else span(wait_ms),
         _auto(show_duration(entry["cooldownMs"] / 1000), entry.get("cooldownAuto")),
         ", ".join(states(entry, now_ms)),
     ]

@@ -11,10 +11,10 @@ import click
 from proxy.cli.admin import Admin
 from proxy.cli.completing import complete_provider
 from proxy.cli.control import provider_argument
+from proxy.cli.lengths import span as length
 from proxy.cli.naming import named
 from proxy.cli.options import name, of_running_proxy
 from proxy.cli.output import Output
-from proxy.cli.states import roughly
 from proxy.cli.text import printable
 from proxy.config import show_duration
 
@@ -36,6 +36,7 @@ _COLUMNS = (
     " reduced",
     " paused",
 )
+_BY = {"page": "the page", "cli": "command line", "api": "API", "file": "the file"}  # as the page has it
 _AUDIT_COLUMNS = ("when", "by", "what", "of", "change")
 
 
@@ -74,14 +75,14 @@ def history(admin: Admin, output: Output, provider: str, span: str, as_csv: bool
 @click.option("--last", type=click.IntRange(1, 1000), default=100, show_default=True, metavar="N", help="How many.")
 @of_running_proxy
 def audit(admin: Admin, output: Output, provider: str | None, last: int) -> None:
-    """Show what was changed by hand, when and by whom."""
+    """Show what was changed by hand, when and by whom; the newest first."""
     query = f"?limit={last}"
     if provider is not None:
         query += f"&provider={quote(named(admin, provider).provider_id, safe='')}"
     answer = admin.get("concurrency", "audit", query=query)
     output.answer(answer)
     if answer["changes"]:
-        output.table(_AUDIT_COLUMNS, [_change(change) for change in reversed(answer["changes"])])
+        output.table(_AUDIT_COLUMNS, [_change(change) for change in answer["changes"]])
     else:
         output.say("nothing was changed by hand")
 
@@ -108,28 +109,47 @@ def _row(point: Point, span: str) -> list[str]:
 def _time(ms: int | None) -> str:
     if ms is None:
         return ""
-    return f"{ms:.0f}ms" if ms < 1000 else f"{ms / 1000:.1f}s" if ms < 10_000 else roughly(ms)
+    return f"{ms:.0f} ms" if ms < 1000 else f"{ms / 1000:.1f} s" if ms < 10_000 else length(ms)
 
 
 def _change(change: Point) -> list[str]:
     at = datetime.fromtimestamp(change["at"] / 1000).astimezone()
-    before, after = _value(change["what"], change["from"]), _value(change["what"], change["to"])
+    of = [str(change[key]) for key in ("providerId", "workspaceId") if change.get(key)]
     return [
         f"{at:%d %b %H:%M:%S}",
-        str(change["by"]),
+        _BY.get(change["by"], str(change["by"])),
         str(change["what"]),
-        change.get("providerId") or change.get("workspaceId") or "",
-        f"{before} → {after}" if before else after,
+        ": ".join(of),
+        _from_to(str(change["what"]), change["from"], change["to"]),
     ]
 
 
-def _value(what: str, value: object) -> str:
-    if what == "limit" and value is None:
-        return "unlimited"
-    if what == "cooldown" and isinstance(value, int | float):
-        return show_duration(value / 1000)
-    if isinstance(value, dict) and isinstance(value.get("until"), int):
-        return f"until {datetime.fromtimestamp(value['until'] / 1000).astimezone():%H:%M:%S}"
-    if value is None:
-        return ""
+def _from_to(what: str, before: Any, after: Any) -> str:
+    """What it was a change of; of what a newer proxy does, its JSON."""
+    match what, before, after:
+        case "reclaim", {"id": str(entry_id), "heldMs": int(held_ms)}, _:
+            return f"slot {entry_id} taken back after {length(held_ms)}"
+        case "drop", {"id": str(entry_id), "waitedMs": int(waited_ms)}, _:
+            return f"waiter {entry_id} sent away after {length(waited_ms)}"
+        case "reload", _, {"changed": list(keys), **more}:
+            return ", ".join(map(str, keys)) + (f" and {more['more']} more" if more.get("more") else "")
+        case "pause" | "resume", None, _:
+            return _value(what, after)
+    return f"{_value(what, before)} → {_value(what, after)}"
+
+
+def _value(what: str, value: Any) -> str:
+    match what, value:
+        case "limit" | "restore", None:
+            return "unlimited"
+        case "cooldown", int() | float():
+            return show_duration(value / 1000)
+        case "star", bool():
+            return "star" if value else "no star"
+        case "learn", {"limit": int() | None as limit, "cooldownMs": int(cooldown_ms)}:
+            return f"{'no limit' if limit is None else f'limit {limit}'}, cooldown {show_duration(cooldown_ms / 1000)}"
+        case "pause" | "resume", {"until": int(until)}:
+            return f"paused until {datetime.fromtimestamp(until / 1000).astimezone():%H:%M:%S}"
+        case "pause" | "resume", None:
+            return "not paused"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -12,12 +12,13 @@ from proxy.cli.admin import Admin
 from proxy.cli.completing import complete_entry
 from proxy.cli.control import provider_argument
 from proxy.cli.failure import Failure
+from proxy.cli.lengths import span
 from proxy.cli.naming import named
 from proxy.cli.options import name, of_running_proxy
 from proxy.cli.output import Output
-from proxy.cli.states import roughly, states
+from proxy.cli.states import states
 from proxy.cli.table import Table
-from proxy.cli.waiting import expected, held_for, phase, silent_for, size, who, why
+from proxy.cli.waiting import expected, held_for, phase, queue, silent_for, size, who, why
 
 Entry = dict[str, Any]
 
@@ -37,8 +38,10 @@ def slots(admin: Admin, output: Output, provider: str) -> None:
         entry = admin.get("concurrency", "status", which.provider_id, query="?all=1")
     now_ms = places.get("now") or time.time_ns() // 1_000_000
     output.answer({"provider": entry, **places})
-    limited = "without a limit" if entry["limit"] is None else f"of {entry['limit']}"
-    output.say(f"{which.provider_id}: {entry['inFlight']} {limited} in use, {entry['queued']} in the queue")
+    used = f"no limit, {entry['inFlight']} in flight"
+    if entry["limit"] is not None:
+        used = f"{entry['inFlight']} of {entry['limit']} in use"
+    output.say(f"{which.provider_id}: {used}, {queue(entry)}")
     for state in states(entry, now_ms):
         output.say(f"  {state}")
     held, waiting = places["slots"], places["waiters"]
@@ -51,7 +54,7 @@ def slots(admin: Admin, output: Output, provider: str) -> None:
 @click.command()
 @provider_argument
 @click.argument("id", metavar="ID", type=name, shell_complete=complete_entry)
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask. Without a terminal nobody is asked.")
 @of_running_proxy
 def reclaim(admin: Admin, output: Output, provider: str, id: str, yes: bool) -> None:
     """Take a slot back, or send a waiter away.
@@ -86,7 +89,7 @@ def _confirm(output: Output, provider_id: str, what: str, entry: Entry, now_ms: 
         said = f"slot {entry['id']} of {provider_id}: {who(entry)}, {phase(entry)}, held for {held_for(entry, now_ms)}"
         question = "Cut this answer off?"
     else:
-        said = f"place {entry['position']} at {provider_id}: {who(entry)}, waits for {roughly(entry['waitingMs'])}"
+        said = f"place {entry['position']} at {provider_id}: {who(entry)}, waits for {span(entry['waitingMs'])}"
         question = "Send this one away?"
     output.ask(said, question)
 
@@ -110,7 +113,7 @@ def _waiter(waiter: Entry) -> list[str]:
         waiter["id"],
         waiter["workspaceId"],
         waiter["conversationId"] or "",
-        roughly(waiter["waitingMs"]),
+        span(waiter["waitingMs"]),
         expected(waiter),
         why(waiter),
         waiter["path"],

@@ -6,12 +6,13 @@
 from collections.abc import Iterator
 from typing import Any
 
+from proxy.cli.lengths import ago, estimate, span
 from proxy.service.words import CAUSES
 
 Entry = dict[str, Any]
 
-OVERLOAD_SHOWN_MS = 60_000  # nothing ends an overload, so it is news for as long as a pause for one may last
-_UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000))
+KINDS = {**CAUSES, "quota": "quota used up", "none": "no limit named"}
+REFUSAL_SHOWN_MS = 3_600_000  # what a refusal leads to may be over sooner, its reason is not
 
 
 def states(entry: Entry, now_ms: int) -> list[str]:
@@ -19,49 +20,67 @@ def states(entry: Entry, now_ms: int) -> list[str]:
     return list(_states(entry, now_ms))
 
 
-def roughly(ms: int) -> str:
-    """A length of time at a glance: `56s`, `29m`, `3h`, `2d`; two of a unit at least."""
-    for unit, unit_ms in _UNITS:
-        if ms >= 2 * unit_ms:
-            return f"{ms / unit_ms:.0f}{unit}"
-    return f"{max(ms, 0) / 1000:.0f}s"
+def refusal(seen: Entry) -> str:
+    """What a provider answered: `429 too fast, retry after 8 s`."""
+    answer = f"inside a {seen['status']}:" if seen["status"] < 400 else str(seen["status"])
+    wait_ms = seen["retryAfterMs"]
+    wait = "" if wait_ms is None else f", retry after {span(wait_ms)}"
+    return f"{answer} {KINDS.get(seen['kind'], seen['kind'])}{wait}"
+
+
+def lately_refused(entry: Entry, now_ms: int) -> bool:
+    """Whether the last refusal is still news."""
+    seen = entry.get("lastRateLimit")
+    return seen is not None and now_ms - seen["at"] < REFUSAL_SHOWN_MS
 
 
 def _states(entry: Entry, now_ms: int) -> Iterator[str]:
     if entry["paused"]:
         cause = entry.get("pauseCause")
         why = "" if cause is None else f" ({CAUSES.get(cause, cause)})"
-        yield f"paused for {roughly(entry.get('pausedUntil', now_ms) - now_ms)}{why}"
+        yield f"paused for {span(entry.get('pausedUntil', now_ms) - now_ms)}{why}"
     if entry["autoReduced"]:
         yield f"reduced from {entry['autoReducedFrom']}"
     if "restoreAt" in entry:
-        yield f"one step up in {roughly(entry['restoreAt'] - now_ms)}"
-    if quota := entry.get("quota"):
+        yield f"goes up by one by itself in {span(entry['restoreAt'] - now_ms)}"
+    quota = entry.get("quota")
+    if quota:
         wait_ms = quota["retryAfterMs"]
-        wait = "" if wait_ms is None else f" (retry after {roughly(wait_ms)})"
-        yield f"quota used up {roughly(now_ms - quota['at'])} ago{wait}"
-    if overloaded := _overloaded(entry, now_ms):
-        yield overloaded
-    if waits := _waits(entry):
-        yield waits
+        wait = "" if wait_ms is None else f" (retry after {span(wait_ms)})"
+        yield f"quota used up {ago(now_ms - quota['at'])}{wait}"
+    yield from _waiting(entry)
+    yield from _counted(entry, now_ms)
+    yield from _strikes(entry)
+    if lately_refused(entry, now_ms) and not (quota and quota["at"] == entry["lastRateLimit"]["at"]):
+        seen = entry["lastRateLimit"]
+        yield f"refused {ago(now_ms - seen['at'])}: {refusal(seen)}"
+
+
+def _waiting(entry: Entry) -> Iterator[str]:
+    """Why the first one waits, where nothing else here says it, and how long a newcomer would."""
+    reason = entry.get("waitsFor")
+    if reason and not (reason["code"] == "pause" and entry["paused"]) and reason["code"] != "gate_unknown":
+        yield str(reason["words"])
     if (expected_ms := entry.get("expectedWaitMs")) and entry["queued"]:
-        yield f"a newcomer would wait {roughly(expected_ms)}"
+        yield f"a newcomer would wait about {estimate(expected_ms)}"
+
+
+def _counted(entry: Entry, now_ms: int) -> Iterator[str]:
+    """What the provider itself counts."""
+    if gate := entry.get("gate"):
+        counted, at = gate["observed"], ago(now_ms - gate["at"])
+        if gate["error"] is not None:
+            last = "" if counted is None else f" (it was {counted}, {at})"
+            yield f"the provider does not tell its count: {gate['error']}{last}"
+        elif entry["queued"] and (entry.get("waitsFor") or {}).get("code") != "gate":
+            yield f"the provider counted {counted}, {at}"
     if entry.get("externalUse"):
         yield f"others use {entry['externalUse']}"
-    strikes = entry.get("strikes")
-    if strikes and strikes["allowed"] is not None:
-        yield f"{strikes['today']} of {strikes['allowed']} strikes today"
 
 
-def _overloaded(entry: Entry, now_ms: int) -> str:
-    seen = entry.get("lastRateLimit")
-    if not seen or seen["kind"] != "overload" or entry.get("pauseCause") == "overload":
-        return ""
-    ago_ms = now_ms - seen["at"]
-    return f"overloaded {roughly(ago_ms)} ago" if ago_ms < OVERLOAD_SHOWN_MS else ""
-
-
-def _waits(entry: Entry) -> str:
-    """Why the first one waits, where the other columns do not say it."""
-    reason = entry.get("waitsFor")
-    return "" if not reason or reason["code"] in ("pause", "slot") else str(reason["words"])
+def _strikes(entry: Entry) -> Iterator[str]:
+    seen = entry.get("strikes")
+    if seen and seen["today"]:
+        of = "" if seen["allowed"] is None else f" of {seen['allowed']}"
+        one = seen["today"] == 1 and not of
+        yield f"{seen['today']}{of} {'strike' if one else 'strikes'} today"

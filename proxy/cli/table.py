@@ -1,7 +1,8 @@
 # A table for people, at any width.
 #
-# Rule 1: columns as long as they fit; the last one may go on below itself. Where they do not fit, each row is a stanza:
-#         its first cell, and under it what the others say, each with its name but a sentence at the end.
+# Rule 1: columns as long as they fit; the last one may go on below itself, and where it has too little room, below its
+#         row. Where the others do not fit either, each row is a stanza: its first cell, and under it what the others
+#         say, each with its name but a sentence at the end.
 # Rule 2: nothing is cut off but what is wider than the terminal alone.
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ class Table:
         widths = [max(map(cell_len, column)) for column in zip(names, *rows, strict=True)]
         left = width - sum(widths[:-1]) - _GAP * (len(widths) - 1)
         if left < min(widths[-1], _LAST_LEAST):
-            return self._stanzas(names, rows, width)
+            if left < -_GAP or len(widths) == 1 or self.columns[-1].startswith(" "):
+                return self._stanzas(names, rows, width)
+            return self._above(names, rows, widths, width)
         widths[-1] = min(widths[-1], left)
         return self._rows(names, rows, widths)
 
@@ -51,8 +54,19 @@ class Table:
             for line in more:
                 yield Text(self._row([""] * (len(row) - 1) + [line], widths), style)
 
+    def _above(self, names: list[str], rows: list[list[str]], widths: list[int], width: int) -> Iterator[Text]:
+        """Each row but its last cell, which stands below it."""
+        from rich.text import Text
+
+        yield Text(self._row(names[:-1], widths[:-1]), "bold")
+        for number, row in enumerate(rows):
+            style = self.styles.get(number, "")
+            yield Text(self._row(row[:-1], widths[:-1]), style)
+            for line in folded(row[-1], max(width - _GAP, 1)) if row[-1] else ():
+                yield Text(" " * _GAP + line, style)
+
     def _row(self, cells: list[str], widths: list[int]) -> str:
-        rights = [column.startswith(" ") for column in self.columns]
+        rights = [column.startswith(" ") for column in self.columns[: len(cells)]]
         fitted = [fit(cell, width, right=right) for cell, width, right in zip(cells, widths, rights, strict=True)]
         return (" " * _GAP).join(fitted).rstrip()
 

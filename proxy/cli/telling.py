@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
+from proxy.cli.lengths import span
 from proxy.cli.sse import Event
-from proxy.cli.states import roughly
+from proxy.cli.states import refusal
 from proxy.service.words import CAUSES
 
 Data = Mapping[str, Any]
@@ -32,9 +33,7 @@ def _who(data: Data) -> str:
 
 
 def _rate_limited(data: Data) -> str:
-    wait_ms = data["retryAfterMs"]
-    wait = "" if wait_ms is None else f", retry after {roughly(wait_ms)}"
-    return f"{data['status']} {data['kind']}{wait}, {data['inFlight']} in flight: {_who(data)}"
+    return f"{refusal(dict(data))}, {data['inFlight']} in flight: {_who(data)}"
 
 
 def _paused(data: Data) -> str:
@@ -55,11 +54,11 @@ def _rest(data: Data) -> str:
 
 _WORDS: Mapping[str, Callable[[Data], str]] = {
     "queued": lambda data: f"{_who(data)} waits",
-    "granted": lambda data: f"{_who(data)} goes, after {roughly(data['waitedMs'])} in the queue",
-    "released": lambda data: f"{_who(data)} has ended, after {roughly(data['heldMs'])} in the slot",
-    "left": lambda data: f"{_who(data)} has left the queue after {roughly(data['waitedMs'])}",
+    "granted": lambda data: f"{_who(data)} goes, after {span(data['waitedMs'])} in the queue",
+    "released": lambda data: f"{_who(data)} has ended, after {span(data['heldMs'])} in the slot",
+    "left": lambda data: f"{_who(data)} has left the queue after {span(data['waitedMs'])}",
     "refused": lambda data: f"{_who(data)}: {data['code']}",
-    "reclaimed": lambda data: f"{_who(data)}: {data['why']}, after {roughly(data['afterMs'])}",
+    "reclaimed": lambda data: f"{_who(data)}: {data['why']}, after {span(data['afterMs'])}",
     "rate_limited": _rate_limited,
     "paused": _paused,
     "resumed": lambda data: f"goes on: the pause is over ({CAUSES.get(data['cause'], data['cause'])})",

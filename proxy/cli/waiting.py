@@ -5,7 +5,7 @@
 
 from typing import Any
 
-from proxy.cli.states import roughly
+from proxy.cli.lengths import estimate, span
 
 Entry = dict[str, Any]
 
@@ -18,6 +18,12 @@ def who(entry: Entry) -> str:
     return f"{entry['workspaceId']} ({conversation})" if conversation else str(entry["workspaceId"])
 
 
+def queue(entry: Entry) -> str:
+    """How many wait at a provider."""
+    count = entry["queued"]
+    return "nobody waits" if not count else "1 waits" if count == 1 else f"{count} wait"
+
+
 def why(waiter: Entry) -> str:
     """What its place comes from."""
     return str(waiter.get("why") or ("starred" if waiter["starred"] else ""))
@@ -26,7 +32,7 @@ def why(waiter: Entry) -> str:
 def expected(waiter: Entry) -> str:
     """How long it will wait from now on; "" where nobody knows."""
     wait_ms = waiter.get("expectedWaitMs")
-    return "" if wait_ms is None else roughly(wait_ms)
+    return "" if wait_ms is None else estimate(wait_ms)
 
 
 def phase(slot: Entry) -> str:
@@ -34,11 +40,11 @@ def phase(slot: Entry) -> str:
 
 
 def held_for(slot: Entry, now_ms: int) -> str:
-    return roughly(now_ms - slot["grantedAt"])
+    return span(now_ms - slot["grantedAt"])
 
 
 def silent_for(slot: Entry, now_ms: int) -> str:
-    return roughly(now_ms - slot["lastByteAt"])
+    return span(now_ms - slot["lastByteAt"])
 
 
 def size(count: int) -> str:

@@ -39,6 +39,12 @@ def lasting(seconds: float) -> str:
     return _two(_rounded(seconds / _HOUR) * _HOUR, (_DAY, "d"), (_HOUR, "h"))
 
 
+def rough(seconds: float) -> str:
+    """An estimate, no finer than it can be true: to 5 s under a minute, to half a minute under ten."""
+    fine = 1 if seconds < 10 else 5 if seconds < _MINUTE else 30 if seconds < _FINE_S else _MINUTE
+    return lasting(max(math.ceil(seconds / fine) * fine, 1))
+
+
 def waits_for(obstacle: Obstacle, now: float) -> str:
     """Why the first in the queue is not let in; without a subject, so that it can stand after a name and a colon."""
     left = another((obstacle.until_at or now) - now)

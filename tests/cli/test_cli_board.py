@@ -154,9 +154,9 @@ def test_help_lists_every_key_and_any_key_leads_back() -> None:
 
 def test_who_holds_and_who_waits_and_why_and_how_long_are_on_one_screen() -> None:
     shown = screen(Board(BUSY)).splitlines()
-    assert shown[2] == "api.example.com  2 of 2 ▮▯  2 wait, oldest 65s  cooldown 350ms"
-    assert " ".join(shown[3].split()) == "▮ alpha c1 65s streaming, last byte 2s ago, 2.0 KiB /v1/messages"
-    assert " ".join(shown[5].split()) == "3 beta w3 12s 40s prompt began 3 min ago /v1/messages"
+    assert shown[2] == "api.example.com  2 of 2 ▮▯  2 wait, oldest 1 min 5 s  cooldown 350ms"
+    assert " ".join(shown[3].split()) == "▮ alpha c1 1 min 5 s streaming, last byte 2 s ago, 2.0 KiB /v1/messages"
+    assert " ".join(shown[5].split()) == "3 beta w3 12 s 40 s prompt began 3 min ago /v1/messages"
 
 
 def test_a_star_is_seen() -> None:
@@ -168,14 +168,15 @@ def test_at_forty_columns_all_that_counts_is_there_and_the_selected_row_is_told_
     board = Board(BUSY)
     board.press("G")
     shown = screen(board, 40)
-    assert "\n  2 of 2, 2 wait, oldest 65s, cooldown\n  350ms\n" in shown
-    assert "\n   4  beta            12s    40s  promp…\n" in shown
+    assert "\n  2 of 2, 2 wait, oldest 1 min 5 s,\n  cooldown 350ms\n" in shown
+    assert "\n   4  beta               12 s       40 s\n" in shown
+    assert shown.endswith("\n? help  q quit  jk move  s star  p paus…")
     assert "      beta, w4, prompt began 4 min ago,\n      /v1/messages" in shown
 
 
 def test_a_pause_and_a_reduction_are_told_under_their_provider() -> None:
     paused = entry(paused=True, pausedUntil=NOW + 29_000, pauseCause="concurrency", autoReduced=True, autoReducedFrom=4)
-    assert "\n  paused for 29s (too many at once), reduced from 4\n" in screen(Board(facts(paused)))
+    assert "\n  paused for 29 s (too many at once), reduced from 4\n" in screen(Board(facts(paused)))
 
 
 def test_providers_on_which_nothing_can_wait_are_shown_when_asked_for() -> None:

@@ -1,6 +1,7 @@
 # history and audit: what was, as tables, CSV and JSON.
 
 import json
+from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -45,8 +46,17 @@ def test_history_shows_the_hour_by_minutes(api: Api, run: Run) -> None:
     result = run("history", "umans", "--admin", api.url)
     names, busy, calm = result.stdout.splitlines()
     assert names.split()[:4] == ["time", "limit", "in", "flight"]
-    assert busy.split()[1:] == ["4", "3.25", "/", "4", "2.5", "/", "7", "65s", "12", "900ms", "7.1s", "1", "30s"]
-    assert calm.split()[1:] == ["3.25", "/", "4", "2.5", "/", "7", "65s", "12"]
+    assert busy.split()[1:] == ["4", "3.25", "/", "4", "2.5", "/", "7", "1", "min", "5", "s"] + [
+        "12",
+        "900",
+        "ms",
+        "7.1",
+        "s",
+        "1",
+        "30",
+        "s",
+    ]
+    assert calm.split()[1:] == ["3.25", "/", "4", "2.5", "/", "7", "1", "min", "5", "s", "12"]
 
 
 @pytest.mark.parametrize(("span", "minutes", "step"), [("hour", 60, "1"), ("day", 1440, "10"), ("week", 10_080, "60")])
@@ -79,26 +89,55 @@ def test_a_refused_csv_is_an_error(api: Api, run: Run) -> None:
     assert (result.exit_code, result.stdout, result.stderr) == (1, "", "slotgate: no such provider\n")
 
 
-def test_audit_shows_the_changes_the_newest_last(api: Api, run: Run) -> None:
-    blank = {"providerId": PROVIDER, "workspaceId": None, "from": None, "to": None}
+BLANK = {"providerId": PROVIDER, "workspaceId": None, "from": None, "to": None}
+
+
+@pytest.mark.parametrize(
+    ("what", "before", "after", "words"),
+    [
+        ("limit", 4, None, "4 → unlimited"),
+        ("restore", 3, 4, "3 → 4"),
+        ("cooldown", 350, 1000, "350ms → 1s"),
+        ("star", False, True, "no star → star"),
+        ("pause", None, {"until": NOW}, "paused until {time}"),
+        ("resume", {"until": NOW}, None, "paused until {time} → not paused"),
+        ("reclaim", {"id": "12", "heldMs": 2000}, None, "slot 12 taken back after 2 s"),
+        ("drop", {"id": "54", "waitedMs": 97_000}, None, "waiter 54 sent away after 1 min 37 s"),
+        ("reload", None, {"changed": ["a", "b"]}, "a, b"),
+        ("reload", None, {"changed": ["a"], "more": 3}, "a and 3 more"),
+        (
+            "learn",
+            {"limit": 4, "cooldownMs": 350},
+            {"limit": None, "cooldownMs": 1000},
+            "limit 4, cooldown 350ms → no limit, cooldown 1s",
+        ),
+        ("learn", {"x": "é"}, 3, '{"x": "é"} → 3'),  # of a newer proxy
+    ],
+)
+def test_a_change_is_told_in_words(api: Api, run: Run, what: str, before: object, after: object, words: str) -> None:
+    change = {**BLANK, "at": NOW, "by": "api", "what": what, "from": before, "to": after}
+    api.answers["GET /concurrency/audit?limit=100"] = (200, {"changes": [change]})
+    time = f"{datetime.fromtimestamp(NOW / 1000).astimezone():%H:%M:%S}"
+    assert run("audit", "--admin", api.url).stdout.endswith(f"  {words.replace('{time}', time)}\n")
+
+
+def test_audit_shows_the_changes_the_newest_first_and_who_made_them(api: Api, run: Run) -> None:
+    star = {**BLANK, "what": "star", "providerId": None, "from": False, "to": True}
+    drop = {**BLANK, "what": "drop", "from": {"id": "54", "waitedMs": 37_000}}
     changes = [
-        {"at": NOW + 4, "by": "page", "what": "star", **blank, "providerId": None, "workspaceId": "\x07w"}
-        | {"from": False, "to": True},
-        {"at": NOW + 3, "by": "cli", "what": "pause", **blank, "to": {"until": NOW}},
-        {"at": NOW + 2, "by": "file", "what": "cooldown", **blank, "from": 350, "to": 1000},
-        {"at": NOW + 1, "by": "api", "what": "limit", **blank, "from": 4},
-        {"at": NOW, "by": "api", "what": "restore", **blank},
+        {**star, "at": NOW + 4, "by": "page", "workspaceId": "\x07w"},
+        {**drop, "at": NOW + 3, "by": "cli", "workspaceId": "shop"},
+        {**BLANK, "at": NOW + 2, "by": "file", "what": "limit", "to": 4},
+        {**BLANK, "at": NOW + 1, "by": "api", "what": "limit", "to": 3},
     ]
     api.answers["GET /concurrency/audit?limit=100"] = (200, {"changes": changes})
     lines = run("audit", "--admin", api.url).stdout.splitlines()
-    assert [" ".join(line.split()[3:]) for line in lines[1:4]] == [
-        f"api restore {PROVIDER}",
-        f"api limit {PROVIDER} 4 → unlimited",
-        f"file cooldown {PROVIDER} 350ms → 1s",
+    assert [" ".join(line.split()[3:]) for line in lines[1:]] == [
+        "the page star \\x07w no star → star",
+        f"command line drop {PROVIDER}: shop waiter 54 sent away after 37 s",
+        f"the file limit {PROVIDER} unlimited → 4",
+        f"API limit {PROVIDER} unlimited → 3",
     ]
-    assert f"cli   pause     {PROVIDER}  until " in lines[4]
-    assert lines[5].endswith("false → true")
-    assert "\\x07w" in lines[5]
     assert json.loads(run("audit", "--json", "--admin", api.url).stdout) == {"changes": changes}
 
 

@@ -1,6 +1,7 @@
 # star, unstar, reload, status.
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -71,9 +72,10 @@ def test_reload_of_a_broken_configuration_shows_each_error_and_ends_with_78(api:
 def test_status_has_a_row_for_each_provider_that_is_limited_or_at_work(api: Api, run: Run) -> None:
     with_status(api, ENTRY, IDLE)
     result = run("status", "--admin", api.url)
-    header, row, rest = result.stdout.splitlines()
+    header, row, rest, pointer = result.stdout.splitlines()
     assert header.split() == ["provider", "limit", "held", "cooling", "queued", "oldest", "wait", "cooldown", "state"]
-    assert row.split() == ["api.code.umans.ai", "3", "2", "1", "7", "12s", "350ms"]
+    assert row.split() == ["api.code.umans.ai", "3", "2", "1", "7", "12", "s", "350ms"]
+    assert pointer == "slotgate slots api.code.umans.ai shows who waits"
     assert rest == "1 without a limit and idle (--all shows them)"
     assert "idle  " in run("status", "--all", "--admin", api.url).stdout
 
@@ -111,14 +113,17 @@ def test_status_shows_pause_reduction_and_notice(api: Api, run: Run) -> None:
     }
     with_status(api, {**ENTRY, **reduced, "paused": True, "pausedUntil": 1, "pauseCause": "rate"})
     lines = run("status", "--admin", api.url).stdout.splitlines()
-    assert lines[1].endswith("paused for 0s (too fast), reduced from 4")
+    assert lines[1].endswith("paused for 0 s (too fast), reduced from 4")
     assert lines[2] == "api.code.umans.ai: restore manually when ready."
     assert [line.partition(":")[2][5:] for line in lines[3:6]] == [
-        "  427 rate, 4 in flight",
-        "  428 rate, 4 in flight",
-        "  429 rate, retry after 2s, 4 in flight",
+        "  427 too fast, 4 in flight",
+        "  428 too fast, 4 in flight",
+        "  429 too fast, retry after 2 s, 4 in flight",
     ]
-    assert lines[6:] == ["  slotgate restore api.code.umans.ai"]
+    assert lines[6:] == [
+        "  slotgate restore api.code.umans.ai",
+        "slotgate slots api.code.umans.ai shows who waits",
+    ]
 
 
 def test_evidence_says_where_a_refusal_was_found_and_what_was_none(api: Api, run: Run) -> None:
@@ -127,8 +132,8 @@ def test_evidence_says_where_a_refusal_was_found_and_what_was_none(api: Api, run
     told = {"autoReduced": True, "autoReducedFrom": 4, "notice": "reduced.", "evidence": [inside, step]}
     with_status(api, {**ENTRY, **told})
     lines = run("status", "--admin", api.url).stdout.splitlines()
-    assert lines[3].endswith("  inside a 200: concurrency, 3 in flight")
-    assert lines[4].endswith("  one step up")
+    assert lines[3].endswith("  inside a 200: too many at once, 3 in flight")
+    assert lines[4].endswith("  one step up by itself")
 
 
 def test_status_remarks_on_a_broken_configuration_and_a_state_that_cannot_be_stored(api: Api, run: Run) -> None:
@@ -159,3 +164,20 @@ def test_status_is_watched_at_no_other_pace_than_it_can_be(api: Api, run: Run, e
 def test_a_watched_status_whose_proxy_was_never_there_is_an_error(run: Run, arguments: list[str]) -> None:
     result = run("status", *arguments, "--admin", "http://127.0.0.1:9")
     assert (result.exit_code, "is not running" in result.stderr) == (1, True)
+
+
+def test_status_points_to_where_somebody_waits_longest(api: Api, run: Run) -> None:
+    calm = {**ENTRY, "queued": 0, "oldestWaitMs": None}
+    with_status(api, {**ENTRY, "providerId": "b"}, {**ENTRY, "providerId": "a;x", "oldestWaitMs": 99_000}, calm)
+    assert run("status", "--admin", api.url).stdout.endswith("\nslotgate slots 'a;x' shows who waits\n")
+    with_status(api, calm)
+    assert "shows who waits" not in run("status", "--admin", api.url).stdout
+
+
+def test_status_has_a_row_for_an_unlimited_provider_that_refused_something(api: Api, run: Run) -> None:
+    now_ms = time.time_ns() // 1_000_000
+    seen = {"at": now_ms - 60_000, "status": 429, "kind": "rate", "retryAfterMs": 50_000}
+    with_status(api, {**IDLE, "lastRateLimit": seen})
+    assert "min ago: 429 too fast, retry after 50 s" in run("status", "--admin", api.url).stdout
+    with_status(api, {**IDLE, "lastRateLimit": {**seen, "at": now_ms - 4_000_000}})
+    assert "refused" not in run("status", "--admin", api.url).stdout

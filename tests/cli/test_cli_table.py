@@ -33,21 +33,33 @@ def test_the_last_column_goes_on_below_itself() -> None:
     ]
 
 
-def test_where_columns_have_no_room_each_row_is_a_stanza() -> None:
+def test_where_the_last_column_has_no_room_it_stands_below_its_row() -> None:
     assert lines(TABLE, 40) == [
+        "provider           limit  queued",
+        "api.code.umans.ai      3       7",
+        "  paused for 29s (too many at once),",
+        "  reduced from 4",
+        "日本                  12       0",
+    ]
+
+
+def test_where_columns_have_no_room_each_row_is_a_stanza() -> None:
+    assert lines(TABLE, 30) == [
         "api.code.umans.ai",
-        "  limit 3, queued 7, paused for 29s (too",
-        "  many at once), reduced from 4",
+        "  limit 3, queued 7, paused",
+        "  for 29s (too many at once),",
+        "  reduced from 4",
         "日本",
         "  limit 12, queued 0",
     ]
 
 
 def test_a_number_at_the_head_of_a_stanza_has_its_name() -> None:
-    assert lines(Table(columns=(" slot", "workspace"), rows=[["3", "w" * 30]]), 20) == [
+    assert lines(Table(columns=(" slot", "workspace", "path"), rows=[["3", "w" * 17, "/"]]), 20) == [
         "slot 3",
-        "  " + "w" * 18,
-        "  " + "w" * 12,
+        "  workspace",
+        "  " + "w" * 17 + ",",
+        "  /",
     ]
 
 

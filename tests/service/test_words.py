@@ -5,7 +5,7 @@ import pytest
 from proxy.core.model import Kind, Ticket
 from proxy.core.obstacle import Code, Obstacle
 from proxy.core.pause import OPERATOR
-from proxy.service.words import CAUSES, lasting, place, waits_for
+from proxy.service.words import CAUSES, lasting, place, rough, waits_for
 
 NOW_MS = 1_800_000_000_000
 
@@ -32,6 +32,21 @@ NOW_MS = 1_800_000_000_000
 )
 def test_length_of_time_has_two_units_at_most(seconds: float, words: str) -> None:
     assert lasting(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.0, "1 s"),
+        (8.2, "9 s"),
+        (41.0, "45 s"),
+        (85.0, "1 min 30 s"),
+        (595.0, "10 min"),
+        (4000.0, "1 h 7 min"),
+    ],
+)
+def test_an_estimate_is_no_finer_than_it_can_be_true(seconds: float, words: str) -> None:
+    assert rough(seconds) == words
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,7 @@ class Board:
 def _rows(facts: Facts, *, everything: bool) -> list[Row]:
     rows = []
     for entry in facts.entries:
-        if everything or worth_a_row(entry):
+        if everything or worth_a_row(entry, facts.at_ms):
             provider_id = entry["providerId"]
             rows.append(Row(PROVIDER, provider_id, "", entry))
             rows += [Row(SLOT, provider_id, slot["id"], slot) for slot in facts.slots(provider_id)]

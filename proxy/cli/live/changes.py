@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from proxy.cli.admin import Admin
 from proxy.cli.control import LIMIT_MOST
+from proxy.cli.lengths import span
 
 Change = Callable[[Admin], str]
 
@@ -38,7 +39,7 @@ def toggle_pause(provider_id: str) -> Change:
         if admin.get("concurrency", "status", provider_id, query="?all=1")["paused"]:
             return f"{provider_id} goes on{_unless_kept(admin.delete(*path))}"
         answer = admin.put(*path, body={"durationMs": PAUSE_MS})
-        return f"{provider_id}: paused for 60s, p resumes{_unless_kept(answer)}"
+        return f"{provider_id}: paused for {span(PAUSE_MS)}, p resumes{_unless_kept(answer)}"
 
     return change
 

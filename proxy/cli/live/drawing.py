@@ -10,26 +10,30 @@ from typing import Any, NamedTuple
 from rich.cells import cell_len
 from rich.text import Text
 
+from proxy.cli.lengths import span
 from proxy.cli.live.board import PROVIDER, SLOT, Board, Row
 from proxy.cli.overview import limited, style
-from proxy.cli.states import roughly, states
+from proxy.cli.states import states
 from proxy.cli.text import fit, folded, steady
-from proxy.cli.waiting import expected, held_for, phase, silent_for, size, why
+from proxy.cli.waiting import expected, held_for, phase, queue, silent_for, size, why
 from proxy.config import show_duration
 
 HELP = (
     ("up down j k", "move; page up, page down, home, end"),
     ("s", "star the workspace of a waiter or slot, or unstar it: starred ones go first"),
-    ("p", "pause the provider for 60s, or let it go on"),
+    ("p", "pause the provider for a minute, or let it go on"),
     ("r", "restore a limit that rate limits have reduced"),
     ("+ -", "the limit, one step up or down"),
     ("x", "reclaim the slot or drop the waiter; asks first"),
     ("a", "show every provider, or only those where anything can happen"),
     ("q", "quit"),
 )
-_HINTS = "jk move  s star  p pause  r restore  +- limit  x remove  a all  ? help  q quit"
+_HINTS = "? help  q quit  jk move  s star  p pause  r restore  +- limit  x remove  a all"
 _KEYS = 13  # cells for the names of keys
-_WIDE, _MIDDLE = 100, 70  # columns of the screen from which there is room for the path, and for the conversation
+# Columns of the screen from which there is room for the path, for the conversation, for a reason.
+_WIDE, _MIDDLE, _NARROW = 100, 70, 48
+_TIME = len("9 min 59 s")  # the longest that is usual
+_OTHERS = 28  # cells of a narrow row beside the workspace
 _CELLS_MOST = 24  # of a row of slots
 _NO_LIMIT = "no provider has a limit, so nothing waits; set one: slotgate limit PROVIDER N  (a shows them all)"
 
@@ -109,10 +113,10 @@ def _help(width: int) -> list[Text]:
 
 def _columns(width: int) -> _Columns:
     if width >= _WIDE:
-        return _Columns(5, 20, 18, 5, 8)
+        return _Columns(5, 18, 16, _TIME, _TIME)
     if width >= _MIDDLE:
-        return _Columns(5, 16, 10, 5, 8)
-    return _Columns(4, max(width // 3, 6), 0, 5, 6)
+        return _Columns(5, 12, 8, _TIME, _TIME)
+    return _Columns(4, max(min(width // 3, width - _OTHERS), 6), 0, _TIME, _TIME)
 
 
 def _header(width: int) -> Text:
@@ -120,7 +124,7 @@ def _header(width: int) -> Text:
     names = ("place", "workspace", "conversation", "for", "expected")
     if width < _MIDDLE:
         names = ("", "workspace", "", "for", "left")
-    return Text(fit(_line(columns, "", names, "why"), width), "bold")
+    return Text(fit(_line(columns, "", names, "why" if width >= _NARROW else ""), width), "bold")
 
 
 def _line(columns: _Columns, mark: str, cells: tuple[str, ...], words: str) -> str:
@@ -129,7 +133,8 @@ def _line(columns: _Columns, mark: str, cells: tuple[str, ...], words: str) -> s
     if columns.conversation:
         parts.append(fit(conversation, columns.conversation))
     parts += [fit(time, columns.time, right=True), fit(left, columns.expected, right=True)]
-    return " ".join(parts) + "  " + words
+    line = " ".join(parts)
+    return f"{line}  {words}" if words else line
 
 
 def _row(board: Board, number: int, width: int, columns: _Columns) -> list[Text]:
@@ -153,9 +158,10 @@ def _place(row: Row, now_ms: int, columns: _Columns, width: int, *, whole: bool)
         cells = ("▯" if entry["phase"] == "cooling" else "▮", *names, held_for(entry, now_ms), "")
     else:
         mark, words = "★" if entry["starred"] else "", steady(why(entry))
-        cells = (str(entry["position"]), *names, roughly(entry["waitingMs"]), expected(entry))
+        cells = (str(entry["position"]), *names, span(entry["waitingMs"]), expected(entry))
     path = steady(entry["path"])
-    line = _line(columns, mark, cells, f"{words}  {path}" if width >= _WIDE else words)
+    beside = f"{words}  {path}" if width >= _WIDE else words if width >= _NARROW else ""
+    line = _line(columns, mark, cells, beside)
     style = "" if row.kind == SLOT else "cyan"
     lines = [Text(fit(line, width), style)]
     if whole and (cell_len(line) > width or width < _WIDE):
@@ -178,7 +184,7 @@ def _provider(entry: dict[str, Any], now_ms: int, width: int) -> list[Text]:
         said[0] += f" {'▮' * entry['held']}{'▯' * entry['cooling']}{'·' * free}"
     if entry["queued"]:
         oldest = entry.get("oldestWaitMs")
-        said.append(f"{entry['queued']} wait" + ("" if oldest is None else f", oldest {roughly(oldest)}"))
+        said.append(queue(entry) + ("" if oldest is None else f", oldest {span(oldest)}"))
     said.append(f"cooldown {show_duration(entry['cooldownMs'] / 1000)}")
     name, look, numbers = steady(entry["providerId"]), style(entry), "  ".join(said)
     whole = cell_len(name) + 2 + len(numbers) <= width
