@@ -5,7 +5,8 @@ from onscreen.traffic import hold_slots, refused, wait_in_line
 from onscreen.window import Opener, Window
 from playwright.async_api import expect
 
-ACTIONS = '[...document.querySelectorAll("[data-action]")].filter((e) => e.checkVisibility() && !e.disabled)'
+SEEN = "(element) => element.checkVisibility({visibilityProperty: true}) && !element.disabled"
+ACTIONS = f'[...document.querySelectorAll("[data-action]")].filter({SEEN})'
 SAME = "[element.dataset.action ?? element.tagName, element.closest('[data-slot]')?.dataset.slot ?? '', " + (
     "element.closest('[data-waiter]')?.dataset.waiter ?? ''].join(' ')"
 )
