@@ -75,7 +75,7 @@ def history(admin: Admin, output: Output, provider: str, span: str, as_csv: bool
 @click.option("--last", type=click.IntRange(1, 1000), default=100, show_default=True, metavar="N", help="How many.")
 @of_running_proxy
 def audit(admin: Admin, output: Output, provider: str | None, last: int) -> None:
-    """Show what was changed by hand, when and by whom; the newest first."""
+    """Show what was changed by hand, the newest first."""
     query = f"?limit={last}"
     if provider is not None:
         query += f"&provider={quote(named(admin, provider).provider_id, safe='')}"

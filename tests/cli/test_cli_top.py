@@ -90,7 +90,7 @@ async def test_keys_steer_the_proxy(busy: Rig) -> None:
     async with a_terminal("top", "--admin", admin_of(busy)) as terminal:
         await terminal.shows("gamma")
         terminal.press("p")
-        await terminal.shows("paused for 60s, p resumes", "by hand")
+        await terminal.shows("paused for 1 min, p resumes", "by hand")
         assert (await busy.status())["paused"]
         terminal.press("p")
         await terminal.shows("goes on")
@@ -175,11 +175,11 @@ async def test_a_new_size_is_drawn_at_once(shown: Api) -> None:
         await terminal.shows("why", "arrived")
         terminal.resize(40, 12)
         await terminal.until(
-            lambda: "\n  1 of 3, 1 wait, oldest" in terminal.text and terminal.rows[-1].startswith("jk move"),
+            lambda: "\n  1 of 3, 1 waits, oldest" in terminal.text and terminal.rows[-1].startswith("? help"),
             "everything on forty columns and twelve lines",
         )
         terminal.resize(100, 30)
-        await terminal.until(lambda: terminal.rows[-1].startswith("jk move"), "the last line at the bottom again")
+        await terminal.until(lambda: terminal.rows[-1].startswith("? help"), "the last line at the bottom again")
 
 
 async def test_ctrl_z_and_ctrl_s_do_not_stop_it(shown: Api) -> None:
