@@ -2,8 +2,9 @@
 #
 # Rule 1: it is asked for by people, never on a request's way: O(n log n) each time, of slots and waiters.
 # Rule 2: it is an expectation and no promise. It knows that agents come back with the prompt at which they work, and
-#         nothing of who will come with a new star, who will leave, what the provider will refuse, and how long a gate
-#         takes to let somebody go. What others use, as far as polls tell, is counted as used for good.
+#         how often starred workspaces begin one, which goes before all without a star. It knows nothing of who will get
+#         a star, who will leave, what the provider will refuse, and how long a gate takes to let somebody go. What
+#         others use, as far as polls tell, is counted as used for good.
 # Rule 3: what nothing is known of is None, and not a guess: before the first answer has ended nobody knows how long one
 #         takes. Refusals and failures say nothing of it.
 
@@ -17,9 +18,12 @@ from proxy.core.pause import OPERATOR, PROBE_S, State
 from proxy.core.queue import Queue
 
 _LEAST = 0.1  # of its age, or of a usual hold: what is left of one that takes longer than usual
+_APART_S = 0.001  # between two prompts of those with a star; so that answers of no length are none of infinity
+_MOST = 0.9  # of what the slots can do, for those with a star
 _PLAYED = 1000  # slots given one by one; who is behind that comes in at the usual pace
 
 Key = tuple[bool, float, float]
+_STARRED: Key = (False, inf, inf)  # one who comes with a star and a new prompt
 
 
 class Expected(NamedTuple):
@@ -76,7 +80,7 @@ class _Course:
         slots, limit, pause, waiting = queue.slots, queue.limit.value, queue.pause, queue.waiting
         held = slots.holding()
         here = {turn_of(ticket) for ticket in [*line, *(slot.ticket for slot in held)]}
-        seen = past(slots.past, here, now, now_ms)
+        seen = past(slots.past, waiting.stars, here, now, now_ms)
         self.given = 0
         hold_s = inf if slots.mean_hold_s is None else slots.mean_hold_s
         self._hold_s, self._gap_s, self._returns = hold_s, seen.gap_s, seen.returns
@@ -96,6 +100,9 @@ class _Course:
             self._free_at, self._hold_s, self._rest_s = [now], 0.0, 0.0
         else:
             self._free_at = _of(limit - (queue.gate.external(now) or 0), free_at, now)
+        # A prompt of somebody with a star, again and again; of what there is they leave some to the others.
+        self._starred_s = max(seen.starred_s, self._prompt_s / _MOST, _APART_S)
+        self._starred_at = now + self._starred_s / 2 if limit is not None else inf
         self._opens_at = now
         if pause.until_at is not None:
             self._opens_at = max(now, pause.until_at)
@@ -111,6 +118,12 @@ class _Course:
     @property
     def pace_s(self) -> float:
         """How much later than another the next one in the queue goes, on the long run."""
+        starred = self._prompt_s / self._starred_s if self._starred_at < inf else 0.0
+        return self._prompt_s / (1 - starred)
+
+    @property
+    def _prompt_s(self) -> float:
+        """How long all slots together take for one prompt with all of its calls."""
         return (self._hold_s + self._rest_s) / len(self._free_at) / (1 - self._returns)
 
     def wait(self, until_at: float) -> None:
@@ -118,20 +131,24 @@ class _Course:
         self._opens_at = max(self._opens_at, until_at)
 
     def give(self, key: Key) -> float | None:
-        """Give the next slot to the waiter with `key`, or to somebody who is back and goes before it: when it went;
-        None: it was the other."""
+        """Give the next slot to the waiter with `key`, or to somebody who is back, or new with a star, and goes before
+        it: when it went; None: it was the other."""
         at = self.next_at
         while self._away and self._away[0][0] <= at:
             heappush(self._back, heappop(self._away)[1])
-        overtaken = bool(self._back) and self._back[0] < key
-        taker = heappop(self._back) if overtaken else key
+        taker = min(key, self._back[0]) if self._back else key
+        if self._starred_at <= at < inf and taker > _STARRED:
+            taker = _STARRED
+            self._starred_at += self._starred_s
+        elif taker != key:
+            heappop(self._back)
         heapreplace(self._free_at, at + self._hold_s + self._rest_s)
         self._end(at + self._hold_s, taker)
         self.given += 1
         if self._alone:
             self._alone = False
             self.wait(at + PROBE_S)
-        return None if overtaken else at
+        return at if taker == key else None
 
     def _end(self, at: float, key: Key) -> None:
         """A call ends at `at`, and another follows it or not. How often one does is known, so it is spread evenly."""

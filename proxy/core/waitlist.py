@@ -35,10 +35,10 @@ class Waitlist:
     """The waiters of one provider, by id: those who are `ready` to be next, by the time they queued, and those who are
     `resting`. `stars` is the live set of starred workspaces; its owner calls `star_changed`."""
 
-    __slots__ = ("_heads", "_rests", "_rooms", "_stars", "ready", "resting")
+    __slots__ = ("_heads", "_rests", "_rooms", "ready", "resting", "stars")
 
     def __init__(self, stars: AbstractSet[str]) -> None:
-        self._stars = stars
+        self.stars = stars
         self.ready: OrderedDict[int, Ticket] = OrderedDict()
         self._rooms: dict[str, _Room] = {}  # only those with a live waiter
         self._heads: list[tuple[bool, int]] = []  # heap of (not starred, key of a room's first)
@@ -98,7 +98,7 @@ class Waitlist:
             ticket = self.ready.get(key & _ID)
             if ticket is not None:
                 workspace = ticket.workspace
-                if self._rooms[workspace].keys[0] == key and (workspace in self._stars) is not not_starred:
+                if self._rooms[workspace].keys[0] == key and (workspace in self.stars) is not not_starred:
                     return ticket
             heappop(heads)
         return None
@@ -170,7 +170,7 @@ class Waitlist:
 
     def key(self, ticket: Ticket) -> tuple[bool, int, int]:
         """What the order of service goes by, whether `ticket` waits or not."""
-        return (ticket.workspace not in self._stars, ticket.prompt_started_at, ticket.id)
+        return (ticket.workspace not in self.stars, ticket.prompt_started_at, ticket.id)
 
     def _advance(self, room: _Room) -> int:
         """The key of the first live waiter of `room`, after its former first has left."""
@@ -180,10 +180,10 @@ class Waitlist:
         return keys[0]
 
     def _announce(self, workspace: str, key: int) -> None:
-        heappush(self._heads, (workspace not in self._stars, key))
+        heappush(self._heads, (workspace not in self.stars, key))
         self._sweep()
 
     def _sweep(self) -> None:
         if len(self._heads) > 2 * len(self._rooms) + _SLACK:
-            self._heads = [(name not in self._stars, room.keys[0]) for name, room in self._rooms.items()]
+            self._heads = [(name not in self.stars, room.keys[0]) for name, room in self._rooms.items()]
             heapify(self._heads)

@@ -223,6 +223,35 @@ def test_who_was_done_just_now_may_be_back() -> None:
     assert waits(desk)["e"] == 20.0, "a and b have gone once more before"
 
 
+def test_who_will_come_with_a_star_goes_before_all_without() -> None:
+    desk = Desk(1, max_waiting=5000, max_wait_s=1e6)
+    desk.star("dear")
+    desk.now = 1000.0
+    for number in range(20):  # each 20 s a call of 10 s
+        desk.ask(f"{number}", workspace="dear", started=round(desk.now * 1000), conversation=f"{number}")
+        desk.now += 10.0
+        desk.finish(f"{number}")
+        desk.now += 10.0
+    started = round(desk.now * 1000)
+    desk.ask("holds", started=started, conversation="holds")
+    for number in range(1200):
+        desk.ask(f"n{number}", started=started, conversation=f"n{number}")
+    said = waits(desk)
+    assert (said["n0"], said["n1"], said["n2"]) == (20.0, 40.0, 60.0), "one with a star before each of them"
+    assert said["n1199"] == pytest.approx(1200 * 20.0, rel=0.07)
+    desk.unstar("dear")
+    assert waits(desk)["n2"] == 30.0
+
+
+def test_however_many_come_with_a_star_the_others_are_told_a_number() -> None:
+    desk = used(limit=1, hold_s=0.0)
+    desk.star("w")
+    desk.at(desk.now - 100.0)
+    desk.ask("a", workspace="plain")
+    desk.ask("b", workspace="plain")
+    assert waits(desk) == {"b": 0.0}
+
+
 # --- against chance ---------------------------------------------------------------------------------------------
 
 DRAWS: dict[str, Callable[[random.Random], float]] = {

@@ -1,6 +1,7 @@
 # What the last requests say about the next.
 
 from collections.abc import Iterator
+from math import inf
 
 import pytest
 
@@ -24,11 +25,11 @@ def turn(conversation: str | None, began_at: float, calls: int) -> Iterator[tupl
 
 
 def look(*ended: tuple[float, Slot]) -> Past:
-    return past(ended, set(), NOW, NOW_MS)
+    return past(ended, set(), set(), NOW, NOW_MS)
 
 
 def test_nothing_is_known_at_first_and_nobody_is_expected() -> None:
-    assert look() == Past(returns=1 - 1 / 1, gap_s=0.0, gone=[])
+    assert look() == Past(returns=1 - 1 / 1, gap_s=0.0, gone=[], starred_s=inf)
 
 
 def test_calls_that_come_with_a_new_prompt_each_do_not_come_back() -> None:
@@ -61,5 +62,11 @@ def test_those_without_a_conversation_that_come_in_one_millisecond_are_not_one()
 
 def test_who_has_just_ended_may_be_back_and_who_is_here_is_not_gone() -> None:
     ended = [*turn("a", NOW - 38.0, 3), *turn("b", NOW - 37.0, 3), *turn("away", NOW - 41.0, 3)]
-    seen = past(ended, {turn_of(ended[3][1].ticket)}, NOW, NOW_MS)
+    seen = past(ended, set(), {turn_of(ended[3][1].ticket)}, NOW, NOW_MS)
     assert [(ticket.conversation, at) for ticket, at in seen.gone] == [("a", NOW - 4.0)]
+
+
+def test_how_often_starred_workspaces_begin_a_prompt_is_known() -> None:
+    ended = [one for n in range(20) for one in turn(f"c{n}", NOW - 2000.0 + 100.0 * n, 3)]
+    assert past(ended, {"w"}, set(), NOW, NOW_MS).starred_s == pytest.approx(100.0)
+    assert past(ended, {"other"}, set(), NOW, NOW_MS).starred_s == inf
