@@ -44,6 +44,7 @@ class Telemetry:
     ) -> None:
         self.events = EventStream(clock)
         self.log = log
+        self._unread: str | None = None  # the last reason
         self._clock = clock
         self._history = history
         self._metrics = Metrics(snapshots)
@@ -85,6 +86,12 @@ class Telemetry:
         if now >= self._polls_quiet_until.get(provider_id, now):
             self._polls_quiet_until[provider_id] = now + POLL_QUIET_S
             self.log.warning("usage.poll_failed", provider=provider_id, reason=reason)
+
+    def state_unread(self, error: str) -> None:
+        """What people asked for could not be read from the state. A line for each new reason, not for each who asks."""
+        if error != self._unread:
+            self._unread = error
+            self.log.error("state.read_failed", error=error)
 
     def unreadable(self, fact: str) -> None:
         """A request stated `fact` (workspace, conversation, prompt_started_at) in a way that could not be read."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from proxy.store.records import AUDIT_MS, SavedChange
-from proxy.store.sql import Change, SqlValue, Statement, sound
+from proxy.store.sql import Change, SqlValue, Statement, decoded, moment, sound
 
 AUDIT_KEPT = 100_000  # about 20 MB
 AUDIT_OWED = 1000  # batches; one is a person's call
@@ -50,11 +50,11 @@ def _row(change: SavedChange) -> tuple[SqlValue, ...]:
 def _change(row: tuple[Any, ...]) -> SavedChange:
     at, by, what, provider_id, workspace, before, after = sound(row, _KINDS)
     return SavedChange(
-        at=at,
+        at=moment(at),
         by=by,
         what=what,
         provider_id=provider_id,
         workspace=workspace,
-        before=json.loads(before),
-        after=json.loads(after),
+        before=decoded(before),
+        after=decoded(after),
     )

@@ -9,12 +9,15 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
-from proxy.store.records import HISTORY_MS, MINUTE_MS, Minute
-from proxy.store.sql import Change, SqlValue, Statement, sound
+from proxy.store.records import HISTORY_MS, MINUTE_MS, Minute, Span
+from proxy.store.sql import LAST_MS, Change, SqlValue, Statement, decoded, moment, sound
 from proxy.store.steps import together
 
 MINUTES_KEPT = 500_000  # rows, about 70 MB: 50 providers for the seven days
 _OWED = 60  # batches
+
+_MANY = 2**53  # of one duration: more than ever were, and exact in JavaScript
+_NUMBERS = (int, float)
 
 _SPANS = ("waits", "first_bytes")
 _FIELDS = (
@@ -38,13 +41,14 @@ _OF_A_STEP = {
     "reduced": "sum",
     "paused_ms": "sum",
 }
-_KINDS = (int, *[int] * len(_OF_A_STEP), str, str, int, int | None)
+_KINDS = (int, *[int] * len(_OF_A_STEP), str, str, int, int, int | None)
 _SELECT = f"""
     SELECT step.*, last."limit" FROM (
         SELECT
             at - at % ?1 AS at,
             {", ".join(f"{function}({name}) AS {name}" for name, function in _OF_A_STEP.items())},
             {", ".join(f"'[' || coalesce(group_concat(nullif({name}, '[]')), '') || ']'" for name in _SPANS)},
+            min(min({", ".join(_OF_A_STEP)})) AS least,
             max(id) AS last
         FROM minutes WHERE at >= ?2 AND at < ?3 AND provider_id = ?4 GROUP BY 1
     ) AS step JOIN minutes AS last ON last.id = step.last ORDER BY step.at
@@ -85,12 +89,27 @@ def _row(minute: Minute) -> tuple[SqlValue, ...]:
 
 
 def _minute(provider_id: str, row: tuple[Any, ...]) -> Minute:
-    at, *numbers, waits, first_bytes, _, limit = sound(row, _KINDS)
+    at, *numbers, waits, first_bytes, least, _, limit = sound(row, _KINDS)
+    if min(least, *numbers, limit or 0) < 0:
+        raise ValueError("a number is less than nothing")
     return Minute(
         provider_id=provider_id,
-        at=at,
+        at=moment(at),
         limit=limit,
-        waits=together(json.loads(waits)),
-        first_bytes=together(json.loads(first_bytes)),
+        waits=together(_spans(waits)),
+        first_bytes=together(_spans(first_bytes)),
         **dict(zip(_OF_A_STEP, numbers, strict=True)),
     )
+
+
+def _spans(text: str) -> list[list[Span]]:
+    (several,) = sound((decoded(text),), (list,))
+    return [[_span(span) for span in spans] for spans in several]
+
+
+def _span(values: list[Any]) -> Span:
+    low_ms, high_ms, number = values
+    bounded = high_ms is None or (type(high_ms) in _NUMBERS and high_ms <= LAST_MS)
+    if type(low_ms) in _NUMBERS and 0 <= low_ms <= LAST_MS and bounded and type(number) is int and 0 <= number <= _MANY:
+        return Span(low_ms, high_ms, number)
+    raise ValueError("what it counts is no span of time")

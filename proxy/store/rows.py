@@ -11,7 +11,7 @@ from typing import Any
 from proxy.core.model import RateLimit
 from proxy.store.minutes import recorded
 from proxy.store.records import HISTORY_MS, ProviderRecord, Saved, SavedEvent
-from proxy.store.sql import Change, Statement, sound
+from proxy.store.sql import Change, Statement, decoded, moment, sound
 
 EVENTS_KEPT = 500_000  # about 100 MB: a provider that refuses all week must not fill the disk
 
@@ -24,6 +24,7 @@ KINDS = (
     *(str, int | None, str, int | None, float, str, float | None, int | None),
     *(str, int | None, str | None, int, int | None, float | None),
 )
+_EVENT_KINDS = (int, str, str | None, str)
 
 
 def provider_change(record: ProviderRecord) -> Change:
@@ -91,8 +92,9 @@ def read_events_of(
 
 
 def _event(row: tuple[Any, ...]) -> SavedEvent:
-    at, name, provider_id, data = row
-    return SavedEvent(at=at, name=name, provider_id=provider_id, data=json.loads(data))
+    at, name, provider_id, data = sound(row, _EVENT_KINDS)
+    (found,) = sound((decoded(data),), (dict,))
+    return SavedEvent(at=moment(at), name=name, provider_id=provider_id, data=found)
 
 
 def _provider(

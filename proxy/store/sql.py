@@ -1,9 +1,13 @@
 # What every table shares: a write as statements, made on the loop's thread and done on the store's, and the check of
 # what was read.
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any, NamedTuple
+
+LAST_MS = 253_402_300_799_999  # the last moment that has a date of four digits
 
 SqlValue = str | int | float | None
 
@@ -29,3 +33,26 @@ def sound(row: tuple[Any, ...], kinds: Sequence[Any]) -> tuple[Any, ...]:
         if not isinstance(value, kind):
             raise TypeError(f"{value!r} is not of type {kind}")
     return row
+
+
+def moment(at: int) -> int:
+    """`at`, which is epoch milliseconds of some day; ValueError: it is not."""
+    if not 0 <= at <= LAST_MS:
+        raise ValueError(f"{at} is no time")
+    return at
+
+
+def decoded(text: str) -> Any:
+    """The value that was written as JSON; ValueError: nobody wrote that. What JSON has no word for is not let in, or it
+    would stand in an answer."""
+    try:
+        return json.loads(text, parse_constant=_number, parse_float=_number)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError(f"{text} is no number")
+    return number

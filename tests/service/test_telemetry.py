@@ -345,6 +345,12 @@ def test_facts_that_could_not_be_read_are_counted(world: World) -> None:
     assert world.lines() == []
 
 
+def test_state_that_cannot_be_read_is_a_line_for_each_new_reason(world: World) -> None:
+    for error in ("disk", "disk", "row", "row"):
+        world.telemetry.state_unread(error)
+    assert [line["error"] for line in world.lines()] == ["disk", "row"]
+
+
 def test_no_place_shows_the_path_of_a_request(world: World) -> None:
     for effect, *_ in [*STEPS, *CHANGES]:
         world.telemetry.observe("p", effect)

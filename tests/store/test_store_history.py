@@ -9,7 +9,20 @@ from dataclasses import replace
 import pytest
 
 from proxy.errors import StoreError
-from proxy.store import AUDIT_MS, HISTORY_MS, MINUTE_MS, Span, Store, audit, memory, minutes, open_store, sqlite, steps
+from proxy.store import (
+    AUDIT_MS,
+    HISTORY_MS,
+    MINUTE_MS,
+    SavedEvent,
+    Span,
+    Store,
+    audit,
+    memory,
+    minutes,
+    open_store,
+    sqlite,
+    steps,
+)
 
 NOW = 1_700_000_040_000
 BOUNDS = [(0.0, 1.0), (1.0, 2.5), (250.0, 500.0), (250.0, 1000.0), (600_000.0, None)]
@@ -244,3 +257,63 @@ async def test_change_that_does_not_decode_is_an_error(path, stores, change):
     spoil(path, "UPDATE audit SET before = '{'")
     with pytest.raises(StoreError, match=r"state\.db cannot be read"):
         await store.changes(since_ms=0, most=9)
+
+
+# --- what nobody wrote -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE minutes SET waits = '[[1,2,Infinity]]'",
+        "UPDATE minutes SET waits = '[[NaN,Infinity,3]]'",
+        "UPDATE minutes SET waits = '[[1e400,2,3]]'",
+        "UPDATE minutes SET waits = '[[1,\"2\",3]]'",
+        "UPDATE minutes SET waits = '[[1,2,-3]]'",
+        "UPDATE minutes SET first_bytes = '[[1' || replace(hex(zeroblob(200)), '0', '1') || ',null,3]]'",
+        "UPDATE minutes SET first_bytes = '7'",
+        "UPDATE minutes SET seen_ms = -1, in_flight_ms = -9223372036854775808",
+        "UPDATE minutes SET granted = -1",
+        "UPDATE minutes SET at = 8639999999940000",
+        "UPDATE events SET data = '[]'",
+        "UPDATE events SET data = 'NaN'",
+        "UPDATE events SET at = -5",
+        "UPDATE audit SET before = replace(hex(zeroblob(50000)), '00', '[')",
+        "UPDATE audit SET after = 'NaN'",
+        "UPDATE audit SET after = '1e999'",
+        "UPDATE audit SET at = 99999999999999999",
+    ],
+)
+async def test_row_that_nobody_wrote_cannot_be_read(path, minute, change, damage):
+    table = damage.split()[1]
+    store = open_store("sqlite", str(path))
+    await store.open()
+    await store.append_minutes([minute(NOW)])
+    await store.append_changes([change(1)])
+    await store.append_events([SavedEvent(at=NOW, name="paused", provider_id="api.example.com", data={"until": NOW})])
+
+    async def read() -> None:
+        if table == "minutes":
+            await store.minutes("api.example.com", since_ms=-(2**62), until_ms=2**62)
+        elif table == "events":
+            await store.events_of("api.example.com", ["paused"], since_ms=-(2**62), until_ms=2**62, most=9)
+        else:
+            await store.changes(since_ms=0, most=9)
+
+    await read()
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute(damage)
+    with pytest.raises(StoreError, match="cannot be read"):
+        await read()
+    await store.close()
+
+
+async def test_negative_number_does_not_hide_behind_others_of_its_step(path, minute):
+    store = open_store("sqlite", str(path))
+    await store.open()
+    await store.append_minutes([minute(NOW), minute(NOW + MINUTE_MS)])
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute("UPDATE minutes SET queued_ms = -1 WHERE at = ?", (NOW,))
+    with pytest.raises(StoreError, match="less than nothing"):
+        await store.minutes("api.example.com", **EVER, step_ms=1440 * MINUTE_MS)
+    await store.close()

@@ -14,7 +14,7 @@ from proxy.service.history.points import Point, point
 from proxy.service.history.recorder import Recorder
 from proxy.service.metrics import Tally
 from proxy.service.pending import Pending
-from proxy.store import MINUTE_MS, Minute, Store, steps
+from proxy.store import MINUTE_MS, Minute, Store, StoreError, steps
 
 LOOK_S = 1.0
 MARKS_MAX = 1000
@@ -84,7 +84,10 @@ class History:
     async def marks(self, provider_id: str, *, since_ms: int, until_ms: int) -> list[Mark]:
         """The last MARKS_MAX of what happened at a provider, newest last. StoreError: the state cannot be read."""
         events = await self._store.events_of(provider_id, EVENTS, since_ms=since_ms, until_ms=until_ms, most=MARKS_MAX)
-        return [mark(event) for event in events]
+        try:
+            return [mark(event) for event in events]
+        except (TypeError, ValueError, ArithmeticError) as error:
+            raise StoreError(f"state: an event of {provider_id} is not what was written: {error}") from error
 
     def end(self) -> None:
         """Keep the minute that runs as far as it goes; nothing is looked at any more."""

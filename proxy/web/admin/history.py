@@ -33,7 +33,7 @@ async def get_history(runtime: Runtime, request: web.Request) -> web.Response:
     since, until = _time(request, runtime.clock.wall_ms())
     since, end = since - since % step_ms, until + -until % step_ms
     form = choice(request, "format", ("json", "csv"))
-    found = await _read(runtime.history.points(provider_id, since_ms=since, until_ms=end, step_ms=step_ms))
+    found = await _read(runtime, runtime.history.points(provider_id, since_ms=since, until_ms=end, step_ms=step_ms))
     now_ms = runtime.clock.wall_ms()
 
     def answer() -> web.Response:
@@ -50,14 +50,14 @@ async def get_history(runtime: Runtime, request: web.Request) -> web.Response:
 async def get_marks(runtime: Runtime, request: web.Request) -> web.Response:
     provider_id = _remembered(runtime, request)
     since, until = _time(request, runtime.clock.wall_ms() + 1)  # with what happened just now
-    marks = await _read(runtime.history.marks(provider_id, since_ms=since, until_ms=until))
+    marks = await _read(runtime, runtime.history.marks(provider_id, since_ms=since, until_ms=until))
     return web.json_response({"providerId": provider_id, "marks": [mark._asdict() for mark in marks]})
 
 
 async def get_audit(runtime: Runtime, request: web.Request) -> web.Response:
     since, most = whole(request, "since", 0, _LATEST_MS, 0), whole(request, "limit", 1, CHANGES_MAX, 100)
     provider_id = text(request, "provider")
-    found = await _read(runtime.audit.last(since_ms=since, most=most, provider_id=provider_id))
+    found = await _read(runtime, runtime.audit.last(since_ms=since, most=most, provider_id=provider_id))
     return web.json_response({"changes": [_change(change) for change in found]})
 
 
@@ -78,10 +78,11 @@ def _time(request: web.Request, now_ms: int) -> tuple[int, int]:
     return since, until
 
 
-async def _read(reading: Awaitable[T]) -> T:
+async def _read(runtime: Runtime, reading: Awaitable[T]) -> T:
     try:
         return await reading
     except StoreError as error:
+        runtime.telemetry.state_unread(str(error))
         raise CallError(503, "state_unreadable", str(error)) from None
 
 
