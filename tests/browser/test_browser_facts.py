@@ -80,3 +80,26 @@ async def test_provider_that_a_reload_adds_is_shown(start: Starter, open_window:
     rig.proxy.write({"upstreams": {**rig.proxy.config["upstreams"], "new": new}})
     await rig.admin.post("/reload")
     await expect(window.card("new.example").part("limit").locator("input")).to_have_value("3")
+
+
+async def test_gate_that_is_not_told_any_more_says_since_when_and_the_last_count(window: Window) -> None:
+    script = """async () => {
+      const { Facts } = await import(new URL("page/facts.js", document.baseURI));
+      const facts = new Facts();
+      const told = (observed, error) => {
+        facts.update({ limit: 2, gate: { observed, error, at: 43_000 } }, 100_000);
+        return facts.node.querySelector('[data-part="gate"] dd').textContent;
+      };
+      return [told(2, "status 500"), told(null, "status 500"), told(2, null)];
+    }"""
+    assert await window.page.evaluate(script) == [
+        "not told for 57 s: status 500; last count 2 of 2",
+        "not told: status 500",
+        "2 of 2; 57 s ago",
+    ]
+
+
+async def test_card_names_the_upstreams_of_its_provider(start: Starter, open_window: Opener) -> None:
+    rig = await start({"up": {"limit": 2, "provider": "api.example"}, "other": {"provider": "api.example"}})
+    window = await open_window(rig)
+    await window.card(rig.provider).shows("upstreams", "up, other")

@@ -140,3 +140,16 @@ async def test_nothing_is_cut_off_or_too_small_to_touch_on_a_phone(rig: Rig, ope
       .filter(([, box]) => box.left < 0 || box.right > innerWidth || box.height < 24 || box.width < 24)
       .map(([html, box]) => `${html} ${box.left}…${box.right} ${box.width}×${box.height}`)"""
     assert await window.page.evaluate(outside) == []
+
+
+async def test_on_a_phone_who_waits_stands_before_who_has_a_star(rig: Rig, open_window: Opener) -> None:
+    await hold_slots(rig)
+    await crowd(rig, 2)
+    window = await open_window(rig, viewport={"width": 360, "height": 740})
+    await expect(window.card(rig.provider).waiters).to_have_count(2)
+    queue = await window.card(rig.provider).part("queue").bounding_box()
+    stars = await window.locate('[data-part="stars"]').bounding_box()
+    assert queue is not None
+    assert stars is not None
+    assert queue["y"] < stars["y"]
+    await expect(window.locate("#summary-chips > li")).to_have_count(0)  # all of them wait in one place

@@ -273,3 +273,22 @@ async def test_events_are_counted_by_whole_lines_and_the_last_id_is_kept(window:
       return [...before, events, stream.lastId, rest];
     """
     assert await run(window, "events", script) == [0, None, 1, "18", ""]
+
+
+async def test_cell_is_as_high_at_any_age(window: Window) -> None:
+    script = f"""
+      {CELLS}
+      const card = document.createElement('article');
+      card.className = 'card';
+      card.style.width = '340px';
+      card.append(slots.node);
+      document.querySelector('main').append(card);
+      const heights = [9, 10, 59, 599].map((seconds) => {{
+        draw(2, [{{ ...slot('a'), lastByteAt: seconds * 1000 }}], seconds * 1000);
+        return slots.cells.firstChild.offsetHeight; }});
+      card.remove();
+      return heights;
+    """
+    heights = await run(window, "slots", script)
+    assert heights[0] > 50
+    assert len(set(heights)) == 1

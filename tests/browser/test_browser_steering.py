@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from blackbox.rig import Rig, Starter
 from onscreen.axe import grave_findings
 from onscreen.traffic import hold_slots, refused, wait_in_line
@@ -184,3 +185,39 @@ async def test_order_that_fails_is_said(start: Starter, open_window: Opener) -> 
     await rig.proxy.kill()
     await card.action("save-limit").click()
     await expect(window.locate('[data-part="toast"], [data-part="limit"]').get_by_text("reached").first).to_be_visible()
+
+
+async def test_cooldown_is_taken_with_its_unit(rig: Rig, window: Window) -> None:
+    card = window.card(rig.provider)
+    await save(card, "cooldown", "1.5s")
+    await rig.until_status(cooldownMs=1500)
+    await expect(field(card, "cooldown")).to_have_value("1500")
+
+
+@pytest.mark.parametrize("width", [360, 1280, 2560])
+async def test_what_is_typed_moves_no_control(rig: Rig, window: Window, width: int) -> None:
+    await window.page.set_viewport_size({"width": width, "height": 800})
+    card = window.card(rig.provider)
+
+    async def places() -> list[object]:
+        boxes = [await each.bounding_box() for each in (field(card, "limit"), field(card, "cooldown"))]
+        return [box and (box["x"], box["width"]) for box in [*boxes, await card.action("pause").bounding_box()]]
+
+    before = await places()
+    await field(card, "limit").fill("abc")
+    assert await places() == before
+    await card.action("save-limit").click()
+    await expect(field(card, "limit")).to_have_attribute("aria-invalid", "true")
+    await save(card, "cooldown", "soon")
+    await expect(card.part("cooldown")).to_contain_text("ms, or a length like 1.5s")
+    assert await places() == before
+
+
+async def test_last_step_up_is_the_restoring(start: Starter, open_window: Opener) -> None:
+    rig = await start({"up": LIMITED})
+    window = await open_window(rig)
+    card = window.card(rig.provider)
+    await refused(rig)
+    await card.shows("reduced", "Reduced from 4 to 3 after a 429.")
+    await expect(card.action("restore")).to_have_text("Restore 4")
+    await expect(card.action("step-up")).to_be_hidden()

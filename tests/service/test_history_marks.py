@@ -33,7 +33,7 @@ def event(name: str, **data: object) -> SavedEvent:
         ),
         (event("paused", cause="concurrency", until=AT + 30_000), "paused", "paused for 30 s: too many at once"),
         (event("paused", cause="operator", until=AT + 7_200_000), "paused", "paused for 2 h: by hand"),
-        (event("paused", cause="=1+1", until=AT + 400), "paused", "paused for 400 ms: for another reason"),
+        (event("paused", cause="=1+1", until=AT + 400), "paused", "paused for 0.4 s: for another reason"),
         (event("resumed", cause="elapsed"), "resumed", "the pause is over"),
         (event("resumed", cause="operator"), "resumed", "resumed by hand"),
         (event("resumed", cause="unlimited"), "resumed", "resumed: there is no limit any more"),
@@ -44,7 +44,7 @@ def event(name: str, **data: object) -> SavedEvent:
         (event("limit_set", limit=4, by="restore"), "restored", "limit back up to 4, by hand"),
         (event("limit_set", limit=4, by="auto_restore"), "restored", "limit back up to 4, by itself"),
         (event("reclaimed", why="silent", afterMs=300_000), "reclaimed", "slot reclaimed: silent for 5 min"),
-        (event("reclaimed", why="max_hold", afterMs=90_000), "reclaimed", "slot reclaimed: held for 90 s"),
+        (event("reclaimed", why="max_hold", afterMs=90_000), "reclaimed", "slot reclaimed: held for 1 min 30 s"),
         (event("reclaimed", why="operator", afterMs=1500), "reclaimed", "slot reclaimed: by hand after 2 s"),
     ],
 )

@@ -5,6 +5,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from proxy.service.words import lasting
 from proxy.store import SavedEvent
 
 Data = Mapping[str, Any]
@@ -43,7 +44,9 @@ def mark(event: SavedEvent) -> Mark:
 def _rate_limited(_: int, data: Data) -> str:
     wait_ms = data.get("retryAfterMs")
     stated = "" if wait_ms is None else f", retry after {_span(wait_ms)}"
-    return f"refused with {data.get('status')}: {_cause(data.get('kind'))}{stated}; {data.get('inFlight')} in flight"
+    status = data.get("status")
+    where = "refused inside a 200" if status == 200 else f"refused with {status}"
+    return f"{where}: {_cause(data.get('kind'))}{stated}; {data.get('inFlight')} in flight"
 
 
 def _reduced(_: int, data: Data) -> str:
@@ -90,8 +93,4 @@ def _cause(kind: object) -> str:
 
 
 def _span(ms: float) -> str:
-    """`350 ms`, `30 s`, `5 min`, `2 h`."""
-    for unit, unit_ms in (("h", 3_600_000), ("min", 60_000), ("s", 1000)):
-        if ms >= 2 * unit_ms or (unit == "s" and ms >= unit_ms):
-            return f"{ms / unit_ms:.0f} {unit}"
-    return f"{max(ms, 0):.0f} ms"
+    return lasting(ms / 1000)

@@ -1,7 +1,7 @@
 // What holds a provider back, said once and in full, with the button that ends it: a pause, a reduced limit.
 
 import { List, el, icon, setText, show } from "./dom.js";
-import { cause, count, moment, number, refusal, roughly, span } from "./words.js";
+import { KINDS, cause, count, moment, number, refusal, roughly, span } from "./words.js";
 
 export class PauseBanner {
   constructor(actions) {
@@ -63,10 +63,11 @@ export class ReducedBanner {
     this.now = now;
     show(this.node, entry.autoReduced);
     if (!entry.autoReduced) return;
-    setText(this.words, entry.notice);
-    const step = entry.restoreAt === undefined ? "" : ` One step up of itself in ${roughly(entry.restoreAt - now)}.`;
-    setText(this.auto, `It was ${number(entry.autoReducedFrom)}.${step}`);
+    setText(this.words, `Reduced from ${number(entry.autoReducedFrom)} to ${number(entry.limit)} after a 429.`);
+    const step = entry.restoreAt === undefined ? "" : `, or it goes up by one by itself in ${roughly(entry.restoreAt - now)}`;
+    setText(this.auto, `Restore it when the provider is ready${step}.`);
     setText(this.restore, `Restore ${number(entry.autoReducedFrom)}`);
+    show(this.stepUp, entry.limit + 1 < entry.autoReducedFrom); // else it is the same
     setText(this.stepUp, `One step up: ${number(entry.limit + 1)}`);
     const evidence = entry.evidence ?? [];
     show(this.evidence, evidence.length > 0);
@@ -84,7 +85,7 @@ class EvidenceRow {
   }
 
   update(seen) {
-    const words = seen.kind === "restored" ? "one step up of itself" : refusal(seen);
+    const words = seen.kind === "restored" ? KINDS.restored : refusal(seen);
     [moment(seen.at, this.banner.now), words, number(seen.inFlight)].forEach((text, index) => setText(this.cells[index], text));
   }
 }

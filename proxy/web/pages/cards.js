@@ -21,6 +21,7 @@ export class Card {
   constructor(id, { api, actions }) {
     this.id = id;
     this.busyAt = -Infinity;
+    this.names = el("p", { class: "muted upstreams", data: { part: "upstreams" }, title: "What it is called in a base URL and on the command line" });
     this.state = el("p", { class: "state" });
     this.parts = { pause: new PauseBanner(actions), reduced: new ReducedBanner(actions), controls: new Controls(actions, id), slots: new Slots(actions), queue: new Queue(actions), facts: new Facts(), plots: new Plots(id, api) };
     const { pause, reduced, controls, slots, queue, facts, plots } = this.parts;
@@ -28,7 +29,7 @@ export class Card {
     this.node = el(
       "article",
       { class: "card", data: { provider: id }, "aria-label": visible(id) },
-      el("header", { class: "card-head" }, el("h2", { tabindex: "-1" }, el("bdi", { text: visible(id) })), this.state),
+      el("header", { class: "card-head" }, el("h2", { tabindex: "-1" }, el("bdi", { text: visible(id) })), this.names, this.state),
       pause.node,
       reduced.node,
       this.panes,
@@ -36,11 +37,12 @@ export class Card {
     );
   }
 
-  update({ entry, slots, waiters, auto }, now, lookedAt) {
+  update({ entry, slots, waiters, auto, names }, now, lookedAt) {
     this.node.dataset.state = mood(entry);
     if (entry.inFlight + entry.queued > 0) this.busyAt = now;
     const idle = now - this.busyAt > IDLE_MS;
     this.node.classList.toggle("idle", idle);
+    setText(this.names, names.filter((name) => name !== this.id).join(", "));
     setText(this.state, this._state(entry, now - lookedAt));
     this.parts.pause.update(entry, now);
     this.parts.reduced.update(entry, now);

@@ -83,6 +83,7 @@ function value(what, it, now) {
   if (it === null) return "";
   if (typeof it !== "object") return String(it);
   if (it.until !== undefined) return `paused until ${moment(it.until, now)}`;
+  if (it.changed !== undefined) return `${it.changed.map(visible).join(", ")}${it.more ? ` and ${number(it.more)} more` : ""}`;
   if (it.heldMs !== undefined) return `held for ${span(it.heldMs)}`;
   if (it.waitedMs !== undefined) return `waited for ${span(it.waitedMs)}`;
   return visible(JSON.stringify(it));

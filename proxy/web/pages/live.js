@@ -20,7 +20,8 @@ export class Live {
     this.events = new Events(api, () => this._soon());
     this.skew = 0;
     this.autos = new Set();
-    this.autosOf = null;
+    this.names = new Map();
+    this.configuredOf = null;
     this.seenAt = null;
     this.lost = false;
     this.tookMs = 0;
@@ -105,20 +106,24 @@ export class Live {
       this.api.get("concurrency/workspaces"),
       ...status.providers.map((entry) => this._provider(entry)),
     ]);
-    const autos = await this._autos(process.config.loadedAt);
-    for (const each of providers) each.auto = autos.has(each.entry.providerId);
+    await this._configured(process.config.loadedAt);
+    for (const each of providers) {
+      each.auto = this.autos.has(each.entry.providerId);
+      each.names = this.names.get(each.entry.providerId) ?? [];
+    }
     return { providers, process, workspaces: workspaces.workspaces };
   }
 
-  // The providers for which the configuration says auto, whatever was set by hand since.
-  async _autos(loadedAt) {
-    if (this.autosOf !== loadedAt) {
+  // The providers for which the configuration says auto, whatever was set by hand since, and the upstreams of each.
+  async _configured(loadedAt) {
+    if (this.configuredOf !== loadedAt) {
       const { upstreams } = await this.api.get("config");
       const learning = Object.values(upstreams).filter((each) => each.limit === "auto" || each.cooldown === "auto");
+      this.names = new Map();
+      for (const [name, { provider }] of Object.entries(upstreams)) this.names.set(provider, [...(this.names.get(provider) ?? []), name]);
       this.autos = new Set(learning.map((each) => each.provider));
-      this.autosOf = loadedAt;
+      this.configuredOf = loadedAt;
     }
-    return this.autos;
   }
 
   async _status() {

@@ -34,10 +34,13 @@ let order = null; // ids of providers
 
 // Cards stand by urgency and name as of the moment when somebody began to look: none jumps away from under a hand.
 function inOrder(providers) {
-  if (order === null) order = [...providers].sort((a, b) => urgency(b) - urgency(a) || NAMES.compare(idOf(a), idOf(b))).map(idOf);
+  if (order === null) order = [...providers].sort((a, b) => urgency(b) - urgency(a) || isLocal(a) - isLocal(b) || NAMES.compare(idOf(a), idOf(b))).map(idOf);
   order.push(...providers.map(idOf).filter((id) => !order.includes(id)));
   return [...providers].sort((a, b) => order.indexOf(a.entry.providerId) - order.indexOf(b.entry.providerId));
 }
+
+// A server on this machine: few have one, and the presets name four.
+const isLocal = (each) => Number(/^(127\.|localhost\b|\[::1\])/.test(idOf(each)));
 
 function idOf({ entry }) {
   return entry.providerId;
@@ -63,7 +66,7 @@ function lost(error, seenAt) {
   if (error.status === 401) return;
   const since = seenAt === null ? "" : ` since ${clock(seenAt)}`;
   say(`Not connected${since}: ${error.message}. Trying again.`, "lost");
-  summary.lost();
+  summary.lost(seenAt);
 }
 
 function say(words, state) {

@@ -13,6 +13,8 @@ function flight(points) {
   const limits = known(points, "limit");
   const [least, greatest] = [Math.min(...limits), Math.max(...limits)];
   if (!limits.length) return `at most ${most}, no limit`;
+  // The limit is the last one of each step; it may have been higher in it, and one that is lowered evicts nobody.
+  if (peak(points, "inFlightMax") > greatest) return `at most ${most}, limit ${figure(greatest)} by now`;
   if (least === greatest) return `at most ${most} of ${figure(greatest)}`;
   return `at most ${most}, limit ${figure(least)} to ${figure(greatest)}`;
 }

@@ -1,7 +1,7 @@
 // The head of the page: who waits at all, where, how long; what is wrong with the proxy itself; the tab's title.
 
 import { List, el, setAttribute, setText, show } from "./dom.js";
-import { count, number, reason, span, visible } from "./words.js";
+import { clock, count, number, reason, span, visible } from "./words.js";
 
 const find = (selector) => document.querySelector(selector);
 const COLOURS = { calm: "#4946d1", waiting: "#c77700", lost: "#7a828f" };
@@ -23,9 +23,10 @@ export class Summary {
     const inFlight = total(providers, "inFlight");
     const longest = Math.max(0, ...waiting.map(({ entry }) => entry.oldestWaitMs ?? 0)) + since;
     const running = inFlight === 0 ? "nothing is in flight" : `${number(inFlight)} in flight`;
-    setText(this.words, queued === 0 ? `Nobody waits, ${running}.` : `${number(queued)} ${queued === 1 ? "waits" : "wait"}, the longest for ${span(longest)}.`);
+    setText(this.words, queued === 0 ? `Nobody waits, ${running}.` : `${number(queued)} ${queued === 1 ? "waits" : "wait"}, the longest for ${unbroken(span(longest))}.`);
+    this.said = this.words.textContent;
     setText(this.why, waiting.length === 1 ? reason(waiting[0].entry, now) : "");
-    this.chips.update(providers.length < 2 ? [] : waiting.map(({ entry }) => ({ id: entry.providerId, entry, since })));
+    this.chips.update(waiting.length < 2 ? [] : waiting.map(({ entry }) => ({ id: entry.providerId, entry, since })));
     setText(this.version, process.version);
     this.versionFirst ??= process.version;
     this.notices.update(notices(process, this.versionFirst));
@@ -33,11 +34,15 @@ export class Summary {
     paint(queued === 0 ? "calm" : "waiting");
   }
 
-  lost() {
+  // `seenAt`: when what stands here was so, null if never.
+  lost(seenAt) {
+    if (seenAt !== null) setText(this.words, `At ${clock(seenAt)}: ${this.said}`);
     document.title = "Slotgate: not connected";
     paint("lost");
   }
 }
+
+const unbroken = (words) => words.replaceAll(" ", "\u00a0"); // a number and its unit stay on one line
 
 const total = (providers, key) => providers.reduce((sum, { entry }) => sum + entry[key], 0);
 

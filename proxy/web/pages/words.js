@@ -10,7 +10,7 @@ export const CAUSES = {
 export const KINDS = {
   ...CAUSES,
   quota: "quota used up",
-  restored: "one step up of itself",
+  restored: "one step up by itself",
   none: "no limit named",
 };
 export const PHASES = {
@@ -20,7 +20,7 @@ export const PHASES = {
   cooling: "rests",
   free: "free",
 };
-const SETTERS = { file: "from the file", api: "set by hand", auto: "set by itself" };
+const SETTERS = { file: "as configured", api: "set by hand", auto: "back up by itself" };
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -121,5 +121,6 @@ export function cooldownSetter(entry) {
 
 export function refusal(seen) {
   const wait = seen.retryAfterMs === null ? "" : `, retry after ${span(seen.retryAfterMs)}`;
-  return `${seen.status} ${KINDS[seen.kind] ?? seen.kind}${wait}`;
+  const status = seen.status === 200 ? "inside a 200:" : seen.status;
+  return `${status} ${KINDS[seen.kind] ?? seen.kind}${wait}`;
 }
