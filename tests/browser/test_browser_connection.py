@@ -3,11 +3,12 @@
 import re
 import signal
 
+import pytest
 from blackbox.rig import Rig
 from blackbox.waiting import until
 from onscreen.traffic import hold_slots, wait_in_line
 from onscreen.window import Opener, Window
-from playwright.async_api import Request, expect
+from playwright.async_api import Request, Route, expect
 
 HIDE = """(hidden) => {
   Object.defineProperty(document, "hidden", {configurable: true, get: () => hidden});
@@ -128,3 +129,19 @@ async def test_hidden_page_asks_for_nothing_and_looks_at_once_when_it_is_shown(r
     assert asked == []
     await window.page.evaluate(HIDE, False)
     await expect(window.card(rig.provider).part("limit").locator("input")).to_have_value("6")
+
+
+@pytest.mark.parametrize(("status", "body"), [(500, "{}"), (502, "[]"), (200, "null"), (200, '{"message": "Welcome"}')])
+async def test_answer_of_something_in_between_is_no_state(rig: Rig, window: Window, status: int, body: str) -> None:
+    window.allow_failing_calls()
+    await window.live()
+
+    async def answer(route: Route) -> None:
+        await route.fulfill(status=status, content_type="application/json", body=body)
+
+    await window.page.route("**/concurrency/status*", answer)
+    await window.lost()
+    await expect(window.locate("#summary-words")).to_contain_text(re.compile("^At .+: Nobody waits"))
+    await window.page.unroute("**/concurrency/status*")
+    await window.live()
+    await expect(window.locate("#summary-words")).to_have_text("Nobody waits, nothing is in flight.")

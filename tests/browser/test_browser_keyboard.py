@@ -100,7 +100,7 @@ async def test_whole_day_without_a_mouse(rig: Rig, open_window: Opener) -> None:
     window = await open_window(rig)
     card = window.card(rig.provider)
     keys = window.page.keyboard
-    for action, expected in (("star", {}), ("step-up", {"limit": 2}), ("resume", {"paused": False})):
+    for action, expected in (("star", {}), ("restore", {"limit": 2}), ("resume", {"paused": False})):
         await expect(card.action(action)).to_be_visible()
         await window.page.evaluate("document.activeElement.blur()")
         for _ in range(150):

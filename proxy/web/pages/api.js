@@ -50,10 +50,12 @@ function reason(error) {
 
 async function told(answer) {
   try {
-    return (await answer.json()).error;
+    const { message, code } = (await answer.json()).error;
+    if (typeof message === "string") return { message, code };
   } catch {
-    return { message: `the proxy answered ${answer.status}`, code: "unreadable" };
+    // No JSON, or none of ours: it comes from something in between.
   }
+  return { message: `the proxy answered ${answer.status}`, code: "unreadable" };
 }
 
 const json = async (path, options) => body(await raw(path, options));

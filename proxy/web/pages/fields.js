@@ -41,12 +41,13 @@ export class NumberField {
     this.button = el("button", { class: "primary", data: { action: `save-${name}` }, text: "Save", hidden: true });
     this.problem = el("p", { id: `${id}-problem`, class: "problem", data: { part: "problem" }, role: "alert" });
     this.note = el("span", { id: `${id}-note`, class: "note" });
-    this.end = el("div", { class: "field-end" }, this.button); // one of those in it is seen at a time
+    this.unit = unit ? el("span", { class: "unit", text: unit }) : null;
+    this.end = el("div", { class: "field-end" }, this.unit, this.button); // one of those in it is seen at a time
     this.node = el(
       "form",
       { class: "field", data: { part: name }, novalidate: true, on: { submit: (event) => this._submit(event) } },
       this.label,
-      el("div", { class: "line" }, this.input, unit ? el("span", { class: "unit", text: unit }) : null, this.end),
+      el("div", { class: "line" }, this.input, this.end),
       this.note,
       this.problem,
     );
@@ -63,11 +64,16 @@ export class NumberField {
     this.shown = text;
     setAttribute(this.input, "placeholder", placeholder);
     setText(this.note, note);
+    this._offer();
+  }
+
+  _offer() {
     show(this.button, this.dirty);
+    if (this.unit !== null) this.unit.hidden = this.dirty;
   }
 
   _changed() {
-    show(this.button, this.dirty);
+    this._offer();
     this._complain("");
   }
 
@@ -104,7 +110,7 @@ export class NumberField {
     } finally {
       this.busy = false;
       if (this.button.contains(document.activeElement)) this.input.focus();
-      show(this.button, this.dirty);
+      this._offer();
     }
   }
 }

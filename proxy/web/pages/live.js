@@ -4,6 +4,7 @@
 // Rule 2: a hidden tab asks nothing and hears nothing; when it is shown again it looks at once.
 // Rule 3: times are the proxy's: `now()` is its clock as far as its answers tell.
 
+import { ApiError } from "./api.js";
 import { Events } from "./events.js";
 
 const EVERY_MS = 2000; // also while events come: waits change without one
@@ -83,20 +84,32 @@ export class Live {
 
   async _once() {
     const began = performance.now();
+    let data;
     try {
-      const data = await this._ask();
-      if (!this.active) return; // hidden meanwhile, or refused
-      this.tookMs = performance.now() - began;
-      this.seenAt = Date.now();
-      if (this.lost) this.events.hurry();
-      this.events.start();
-      this.lost = false;
+      data = await this._ask();
+    } catch (error) {
+      return this._lose(error);
+    }
+    if (!this.active) return undefined; // hidden meanwhile, or refused
+    this.tookMs = performance.now() - began;
+    const [wasLost, seenAt] = [this.lost, this.seenAt];
+    Object.assign(this, { lost: false, seenAt: Date.now() });
+    try {
       this.onData(data);
     } catch (error) {
-      if (error.status === undefined) throw error; // a fault of the page itself
-      this.lost = true;
-      this.onLost(error, this.seenAt);
+      this.seenAt = seenAt;
+      this._lose(error);
+      throw error; // perhaps a fault of the page itself
     }
+    if (wasLost) this.events.hurry();
+    return this.events.start();
+  }
+
+  // Whatever goes wrong, what is shown is not of now.
+  _lose(error) {
+    this.lost = true;
+    const told = error.status === undefined ? new ApiError("what answers is not this page's proxy", 0, "shape") : error;
+    this.onLost(told, this.seenAt);
   }
 
   async _ask() {
