@@ -5,6 +5,7 @@ from collections import defaultdict
 import pytest
 
 from proxy.core.model import Snapshot
+from proxy.service.history.points import percentile
 from proxy.service.history.recorder import Recorder
 from proxy.service.metrics import BUCKETS_S, Tally
 from proxy.store import MINUTE_MS, Minute, Span
@@ -95,13 +96,13 @@ def test_minute_is_over_when_the_wall_says_so_and_the_next_begins_with_what_is(b
 
 
 def test_counters_are_told_as_differences(bench: Bench) -> None:
-    bench.look(snapshot())
+    bench.look(snapshot(oldest_wait_s=10.0))
     bench.tallies["p"] = Tally(
         waits=counts(ms_1=3, ms_10000=1), first_bytes=counts(ms_500=2), completed=2, rate_limited=1, reduced=1
     )
-    bench.go_on(60, snapshot())
+    bench.go_on(60, snapshot(oldest_wait_s=10.0))
     bench.tallies["p"] = bench.tallies["p"]._replace(waits=counts(ms_1=3, ms_10000=2), completed=5)
-    bench.go_on(60, snapshot())
+    bench.go_on(60, snapshot(oldest_wait_s=10.0))
     first, second = bench.over
     assert (first.granted, first.completed, first.rate_limited, first.reduced) == (4, 2, 1, 1)
     assert first.waits == (Span(0.0, 1.0, 3), Span(7500.0, 10_000.0, 1))
@@ -114,6 +115,31 @@ def test_wait_over_the_last_bound_has_no_upper_one(bench: Bench) -> None:
     bench.tallies["p"] = Tally(waits=(*[0] * (len(BUCKETS_S) - 1), 1))
     bench.look(snapshot())
     assert bench.present().waits == (Span(600_000.0, None, 1),)
+
+
+@pytest.mark.parametrize(
+    ("seen_s", "waits", "longest_ms", "last"),
+    [
+        pytest.param(73.084, counts(ms_60000=3, ms_90000=5), 73_084, Span(60_000.0, 73_084.0, 5), id="seen"),
+        pytest.param(200.0, counts(ms_90000=5), 200_000, Span(60_000.0, 90_000.0, 5), id="one waits for longer still"),
+        pytest.param(59.6, counts(ms_90000=5), 60_600, Span(60_000.0, 60_600.0, 5), id="until the next look"),
+        pytest.param(20.0, counts(ms_90000=5), 60_000, Span(60_000.0, 60_000.0, 5), id="not seen for what it was"),
+        pytest.param(0.0, counts(ms_500=5), 500, Span(250.0, 500.0, 5), id="between two looks"),
+        pytest.param(0.0, counts(ms_1=5), 0, Span(0.0, 1.0, 5), id="on the spot"),
+        pytest.param(700.0, (*[0] * (len(BUCKETS_S) - 1), 1), 700_000, Span(600_000.0, 700_000.0, 1), id="for ever"),
+    ],
+)
+def test_no_percentile_of_waits_is_above_the_longest(
+    bench: Bench, seen_s: float, waits: tuple[int, ...], longest_ms: int, last: Span
+) -> None:
+    bench.look(snapshot(queued=1, oldest_wait_s=seen_s))
+    bench.tallies["p"] = Tally(waits=waits)
+    minute = bench.recorder.present("p")
+    assert minute is not None
+    assert (minute.oldest_wait_ms, minute.waits[-1]) == (longest_ms, last)
+    most_ms = percentile(minute.waits, 1.0)
+    assert most_ms is not None
+    assert most_ms <= max(longest_ms, 1)
 
 
 def test_what_fell_between_two_looks_was_in_flight_all_the_same(bench: Bench) -> None:

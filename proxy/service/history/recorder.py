@@ -12,6 +12,7 @@ from proxy.core.model import Snapshot
 from proxy.service.metrics import BUCKETS_S, Tally
 from proxy.store import MINUTE_MS, Minute, Span
 
+LOOK_MS = 1000  # between two looks, as intended
 LONGEST_S = 2.0  # between two looks, twice of what is intended: what is beyond was not seen
 
 
@@ -129,6 +130,7 @@ class Recorder:
     def _minute(self, provider_id: str, running: _Running, tally: Tally) -> Minute:
         counted = tally.since(self._tallies.get(provider_id, Tally()))
         granted = sum(counted.waits)
+        waits, longest_ms = _bounded(_spans(counted.waits), _ms(running.oldest_wait_s))
         return Minute(
             provider_id=provider_id,
             at=self.at,
@@ -139,13 +141,13 @@ class Recorder:
             in_flight_ms=_ms(running.in_flight_s),
             queued_max=running.queued_max,
             queued_ms=_ms(running.queued_s),
-            oldest_wait_ms=_ms(running.oldest_wait_s),
+            oldest_wait_ms=longest_ms,
             granted=granted,
             completed=counted.completed,
             rate_limited=counted.rate_limited,
             reduced=counted.reduced,
             paused_ms=_ms(running.paused_s),
-            waits=_spans(counted.waits),
+            waits=waits,
             first_bytes=_spans(counted.first_bytes),
         )
 
@@ -156,6 +158,20 @@ _SPANS = tuple(zip(_BOUNDS_MS, (*_BOUNDS_MS[1:], None), strict=True))
 
 def _spans(counts: Sequence[int]) -> tuple[Span, ...]:
     return tuple(Span(low, high, count) for (low, high), count in zip(_SPANS, counts, strict=True) if count)
+
+
+def _bounded(waits: tuple[Span, ...], seen_ms: int) -> tuple[tuple[Span, ...], int]:
+    """`waits` whose longest are no longer than the longest that was seen, `seen_ms`, or than that had become before
+    another look; and how long that is. Percentiles of waits are then never above the longest one."""
+    if not waits or waits[-1].low_ms == 0:
+        return waits, seen_ms  # as good as none
+    low_ms, high_ms, number = waits[-1]
+    longest_ms = seen_ms if seen_ms >= low_ms else max(round(low_ms), seen_ms + LOOK_MS)
+    if high_ms is not None and longest_ms >= high_ms:
+        return waits, max(seen_ms, round(high_ms))
+    if longest_ms == low_ms and high_ms is None:
+        return waits, longest_ms
+    return (*waits[:-1], Span(low_ms, float(longest_ms), number)), longest_ms
 
 
 def _ms(seconds: float) -> int:
