@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from proxy.store.records import AUDIT_MS, SavedChange
-from proxy.store.sql import Change, SqlValue, Statement, decoded, moment, sound
+from proxy.store.sql import Change, SqlValue, Statement, aged, decoded, moment, sound
 
 AUDIT_KEPT = 100_000  # about 20 MB
 AUDIT_OWED = 1000  # batches; one is a person's call
@@ -20,13 +20,12 @@ _INSERT = f"INSERT INTO audit ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"  # noqa
 
 
 def audit_change(changes: Sequence[SavedChange], number: int, *, prune: bool) -> Change:
-    """Appends them, the `number`-th batch of this process; with `prune` also drops what is too old, measured from the
-    newest, or too much."""
+    """Appends them, the `number`-th batch of this process; with `prune` also drops what is too old, or too much."""
     statements = [Statement(_INSERT, [_row(change) for change in changes])]
     if prune:
-        newest = max(change.at for change in changes)
-        statements += [
-            Statement("DELETE FROM audit WHERE at < ?", [(newest - AUDIT_MS,)]),
+        statements = [
+            aged("audit", max(change.at for change in changes), AUDIT_MS),
+            *statements,
             Statement("DELETE FROM audit WHERE id <= (SELECT max(id) FROM audit) - ?", [(AUDIT_KEPT,)]),
         ]
     return Change(key=("audit", str(number % AUDIT_OWED)), statements=tuple(statements))

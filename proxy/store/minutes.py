@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from proxy.store.records import HISTORY_MS, MINUTE_MS, Minute, Span
-from proxy.store.sql import LAST_MS, Change, SqlValue, Statement, decoded, moment, sound
+from proxy.store.sql import LAST_MS, Change, SqlValue, Statement, aged, decoded, moment, sound
 from proxy.store.steps import together
 
 MINUTES_KEPT = 500_000  # rows, about 70 MB: 50 providers for the seven days
@@ -56,12 +56,13 @@ _SELECT = f"""
 
 
 def minutes_change(minutes: Sequence[Minute], *, prune: bool) -> Change:
-    """Appends; with `prune` also drops what is too old, measured from the newest of `minutes`, or too much."""
+    """Appends; with `prune` also drops what is too old, or too much."""
     newest = max(minute.at for minute in minutes)
     statements = [Statement(_INSERT, [_row(minute) for minute in minutes])]
     if prune:
-        statements += [
-            Statement("DELETE FROM minutes WHERE at < ?", [(newest - HISTORY_MS,)]),
+        statements = [
+            aged("minutes", newest, HISTORY_MS),
+            *statements,
             Statement("DELETE FROM minutes WHERE id <= (SELECT max(id) FROM minutes) - ?", [(MINUTES_KEPT,)]),
         ]
     return Change(key=("minutes", str(newest // MINUTE_MS % _OWED)), statements=tuple(statements))

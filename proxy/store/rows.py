@@ -11,7 +11,7 @@ from typing import Any
 from proxy.core.model import RateLimit
 from proxy.store.minutes import recorded
 from proxy.store.records import HISTORY_MS, ProviderRecord, Saved, SavedEvent
-from proxy.store.sql import Change, Statement, decoded, moment, sound
+from proxy.store.sql import Change, Statement, aged, decoded, moment, sound
 
 EVENTS_KEPT = 500_000  # about 100 MB: a provider that refuses all week must not fill the disk
 
@@ -54,13 +54,13 @@ def star_change(workspace: str, starred: bool) -> Change:
 
 
 def events_change(events: Sequence[SavedEvent], *, prune: bool) -> Change:
-    """Appends; with `prune` also drops what is too old, measured from the newest of `events`, or too much."""
+    """Appends; with `prune` also drops what is too old, or too much."""
     rows = [(event.at, event.name, event.provider_id, json.dumps(dict(event.data))) for event in events]
     statements = [Statement("INSERT INTO events (at, name, provider_id, data) VALUES (?, ?, ?, ?)", rows)]
     if prune:
-        oldest = max(event.at for event in events) - HISTORY_MS
-        statements += [
-            Statement("DELETE FROM events WHERE at < ?", [(oldest,)]),
+        statements = [
+            aged("events", max(event.at for event in events), HISTORY_MS),
+            *statements,
             Statement("DELETE FROM events WHERE id <= (SELECT max(id) FROM events) - ?", [(EVENTS_KEPT,)]),
         ]
     return Change(key=None, statements=tuple(statements))

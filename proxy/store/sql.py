@@ -27,6 +27,14 @@ class Change:
     statements: tuple[Statement, ...]
 
 
+def aged(table: str, newest: int, kept_ms: int) -> Statement:
+    """Drops from `table` what is older than `kept_ms`, before rows come of which the `newest` is of then. Age is
+    measured from the older one of that and the newest row there: on the word of a clock that is ahead for one run
+    nothing is thrown away."""
+    sql = f"DELETE FROM {table} WHERE at < min(?1, (SELECT max(at) FROM {table})) - ?2"  # noqa: S608
+    return Statement(sql, [(newest, kept_ms)])
+
+
 def sound(row: tuple[Any, ...], kinds: Sequence[Any]) -> tuple[Any, ...]:
     """`row`, whose values are of `kinds`; TypeError: they are not."""
     for value, kind in zip(row, kinds, strict=True):

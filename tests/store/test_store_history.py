@@ -95,6 +95,7 @@ async def test_minutes_older_than_seven_days_are_dropped(store, minute, monkeypa
     monkeypatch.setattr(sqlite, "PRUNE_MINUTES", 1)
     for at in (NOW - MINUTE_MS, NOW, NOW + HISTORY_MS):
         await store.append_minutes([minute(at)])
+    await store.append_minutes([minute(NOW + HISTORY_MS, "other.example.com")])
     assert [each.at for each in await store.minutes("api.example.com", **EVER)] == [NOW, NOW + HISTORY_MS]
 
 
@@ -230,9 +231,9 @@ async def test_changes_survive_a_restart_for_a_year_and_not_too_many(path, store
     monkeypatch.setattr(audit, "AUDIT_KEPT", 4)
     store = stores(path)
     await store.open()
-    for at in (NOW - 1, NOW, NOW + AUDIT_MS):
+    for at in (NOW - 1, NOW, NOW + AUDIT_MS, NOW + AUDIT_MS):
         await store.append_changes([change(at)])
-    assert [each.at for each in await store.changes(since_ms=0, most=99)] == [NOW + AUDIT_MS, NOW]
+    assert [each.at for each in await store.changes(since_ms=0, most=99)] == [NOW + AUDIT_MS, NOW + AUDIT_MS, NOW]
     for number in range(6):
         await store.append_changes([change(NOW + AUDIT_MS + number)])
     await store.close()
@@ -257,6 +258,27 @@ async def test_change_that_does_not_decode_is_an_error(path, stores, change):
     spoil(path, "UPDATE audit SET before = '{'")
     with pytest.raises(StoreError, match=r"state\.db cannot be read"):
         await store.changes(since_ms=0, most=9)
+
+
+# --- clocks that are wrong --------------------------------------------------------------------------------------------
+
+
+async def test_one_run_with_a_clock_that_is_ahead_takes_nothing_away(path, stores, minute, change, event):
+    """Each run prunes with its first batch; the next one, with the right clock, does, too."""
+    ahead_ms = 400 * 24 * 3600 * 1000
+    for at in (NOW, NOW + ahead_ms, NOW + MINUTE_MS):
+        store = stores(path)
+        await store.open()
+        await store.append_minutes([minute(at)])
+        await store.append_changes([change(at)])
+        await store.append_events([event(at)])
+        await store.close()
+    store = stores(path)
+    await store.open()
+    known = {NOW, NOW + MINUTE_MS, NOW + ahead_ms}
+    assert {each.at for each in await store.minutes("api.example.com", **EVER)} == known
+    assert {each.at for each in await store.changes(since_ms=0, most=9)} == known
+    assert {each.at for each in await store.history(0)} == known
 
 
 # --- what nobody wrote -----------------------------------------------------------------------------------------------
