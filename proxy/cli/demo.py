@@ -2,6 +2,7 @@
 #
 # Rule 1: commands only: what happens is in proxy/demo; here it is written down, as lines or as JSON.
 
+import math
 import random
 import shlex
 import shutil
@@ -22,6 +23,16 @@ _SEEDS = 1_000_000
 _STANDING_EVERY_MS = 10_000  # where there is no terminal on which one line can be kept up to date
 
 
+class _Number(click.FloatRange):
+    """A range that has no place for `nan` and `inf`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is no finite number.", param, ctx)
+        return number
+
+
 @click.command()
 @click.option("--agents", type=click.IntRange(1, 200), default=8, show_default=True, help="How many work.")
 @click.option(
@@ -29,15 +40,13 @@ _STANDING_EVERY_MS = 10_000  # where there is no terminal on which one line can 
 )
 @click.option(
     "--refusals",
-    type=click.FloatRange(0, 0.5),
+    type=_Number(0, 0.5),
     default=0.03,
     show_default=True,
     help="Share of requests that the provider refuses though it has room.",
 )
-@click.option(
-    "--speed", type=click.FloatRange(0.1, 100), default=1, show_default=True, help="How many times faster than life."
-)
-@click.option("--seconds", type=click.FloatRange(0, min_open=True), help="End after so long.")
+@click.option("--speed", type=_Number(0.1, 100), default=1, show_default=True, help="How many times faster than life.")
+@click.option("--seconds", type=_Number(0, min_open=True), help="End after so long.")
 @click.option("--seed", type=click.IntRange(0), help="The same seed lets the dice fall the same way.")
 @click.option("--open", "open_page", is_flag=True, help="Open the page in a browser.")
 @with_output
@@ -45,8 +54,9 @@ def demo(output: Output, seed: int | None, **given: Any) -> None:
     """Watch agents wait at a simulated provider.
 
     Simulated agents share a simulated provider through a real proxy on free ports. It needs no key, no configuration
-    and no network, and leaves nothing behind. Ctrl-C ends it. The exit status is 1 where the provider ever had more
-    requests at once than its limit. With --json each thing that happens is one JSON document on a line of its own.
+    and no network, and leaves nothing behind. Ctrl-C ends it. The exit status is 1 where the provider ever was sent
+    more requests at once than its limit, though nobody had raised the proxy's. With --json each thing that happens is
+    one JSON document on a line of its own.
     """
     # Here, because no other command needs HTTP in both directions, which takes long to import.
     from proxy.demo.stage import run

@@ -65,14 +65,15 @@ def standing(state: Document, answers: int) -> str:
 def closing(summary: Document) -> list[str]:
     """What the agents got, and whether the provider was ever over its limit."""
     chance, over, most = summary["refusedByChance"], summary["refusedOverLimit"], summary["mostAtOnce"]
+    raised = ", after the limit was raised by hand" if over and summary["limitRaised"] else ""
     failed = [f"{count} × {what}" for what, count in summary["otherFailures"].items()]
     return [
         f"In {span(summary['lastedMs'])} {_count(summary['agents'], 'agent')} finished "
         f"{_count(summary['prompts'], 'prompt')} with {_count(summary['answers'], 'answer')}.",
         f"They saw {summary['refusedSeen']} × 429" + "".join(f", {each}" for each in failed) + "; "
         f"the longest wait for an answer to begin was {span(summary['longestWaitMs'])}.",
-        f"The provider never had more than {most} at once (its limit is {summary['limit']}). It refused "
-        f"{_count(chance + over, 'request')}: {chance} by chance, {over} because there were too many.",
+        f"The provider never answered more than {most} at once (its limit is {summary['limit']}). It refused "
+        f"{_count(chance + over, 'request')}: {chance} by chance, {over} because there were too many{raised}.",
     ]
 
 

@@ -28,7 +28,8 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 def run(terms: Terms, show: Show) -> str:
     """Plays until a signal comes or the time is up, and shows each document as it comes. What went wrong, in a
-    sentence, "" if nothing did: the proxy ended by itself, or the provider had more requests at once than its limit."""
+    sentence, "" if nothing did: the proxy ended by itself, or the provider was sent more requests at once than its
+    limit, though nobody had raised the proxy's."""
     return asyncio.run(_play(terms, show))
 
 
@@ -52,26 +53,37 @@ async def _through_proxy(terms: Terms, show: Show, journal: Journal, provider: P
     async with _session() as session:
         try:
             journal.start(_act(terms, journal, proxy, tally, session))
-            failure = await _told(journal, show)
+            failure, raised = await _told(journal, show, terms.limit)
             if tally.since is not None:  # it began at all
-                show(_summary(terms, provider.account, tally, asyncio.get_running_loop().time()))
+                now = asyncio.get_running_loop().time()
+                show({**_summary(terms, provider.account, tally, now), "limitRaised": raised})
         except NotStarted as error:
             return str(error)
         finally:
             await journal.close()
             await proxy.end()
-    if over := provider.account.refused[Refusal.OVER]:
-        return failure or f"the provider had more than its {terms.limit} requests at once, {over} times"
+    if (over := provider.account.refused[Refusal.OVER]) and not raised:
+        return failure or f"the provider was sent more than its {terms.limit} requests at once, {over} times"
     return failure
 
 
-async def _told(journal: Journal, show: Show) -> str:
-    """Shows what is told until the end; the failure, if it was one."""
+async def _told(journal: Journal, show: Show, limit: int) -> tuple[str, bool]:
+    """Shows what is told until the end; the failure, if it was one, and whether somebody set a higher limit."""
+    raised = False
     try:
         while True:
-            show(await journal.read())
+            document = await journal.read()
+            raised = raised or _raises(document, limit)
+            show(document)
     except Ended as end:
-        return end.failure
+        return end.failure, raised
+
+
+def _raises(document: Document, limit: int) -> bool:
+    match document:
+        case {"event": "limit_set", "by": "api", "limit": wanted}:
+            return wanted is None or wanted > limit
+    return False
 
 
 async def _act(terms: Terms, journal: Journal, proxy: Proxy, tally: Tally, session: aiohttp.ClientSession) -> None:

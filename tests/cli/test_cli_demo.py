@@ -27,6 +27,7 @@ SUMMARY = {
     "refusedByChance": 2,
     "refusedOverLimit": 1,
     "mostAtOnce": 2,
+    "limitRaised": False,
 }
 STATE = {"event": "state", "at": 0, "limit": 2, "inFlight": 2, "queued": 5, "oldestWaitMs": 9000, "paused": False}
 
@@ -35,9 +36,20 @@ def test_the_closing_words_hide_nothing() -> None:
     assert words.closing(SUMMARY) == [
         "In 2 min 5 s 8 agents finished 1 prompt with 14 answers.",
         "They saw 2 × 429, 1 × cut, 3 × queue_timeout; the longest wait for an answer to begin was 1 min 1 s.",
-        "The provider never had more than 2 at once (its limit is 2). It refused 3 requests: 2 by chance, "
+        "The provider never answered more than 2 at once (its limit is 2). It refused 3 requests: 2 by chance, "
         "1 because there were too many.",
     ]
+    raised = words.closing({**SUMMARY, "limitRaised": True})
+    assert raised[-1].endswith("1 because there were too many, after the limit was raised by hand.")
+    assert not words.closing({**SUMMARY, "limitRaised": True, "refusedOverLimit": 0})[-1].endswith("by hand.")
+
+
+@pytest.mark.parametrize("option", ["--speed", "--refusals", "--seconds"])
+@pytest.mark.parametrize("value", ["nan", "inf"])
+def test_what_is_no_number_is_refused(option: str, value: str) -> None:
+    result = click.testing.CliRunner().invoke(cli, ["demo", option, value])
+    assert result.exit_code == 2
+    assert "Invalid value" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -85,15 +85,28 @@ def test_it_ends_by_itself_when_the_time_is_up(play: Play) -> None:
     assert demo.summary()["lastedMs"] >= 2000
 
 
-def test_a_provider_that_had_more_than_its_limit_is_told_and_is_the_exit_status(play: Play) -> None:
+def test_a_provider_that_was_sent_too_many_after_its_limit_was_raised_is_told_and_no_fault(play: Play) -> None:
     demo = play("--refusals", "0")
     status, _ = call(demo.ready()["admin"], "PUT", "/concurrency/limits/demo", {"limit": 6})  # as on the page
     assert status == 200
     demo.until(event("provider_refused", why="over"))
-    assert demo.stop() == 1
+    assert demo.stop() == 0
     assert demo.summary()["refusedOverLimit"] >= 1
-    assert "more than its 2 requests at once" in demo.told[-1]["error"]["message"]
+    assert demo.summary()["limitRaised"] is True
     assert demo.left_behind() == []
+
+
+def test_a_provider_that_was_sent_more_than_its_limit_is_told_and_is_the_exit_status(play: Play) -> None:
+    demo = play("--refusals", "0", "--speed", "20")
+    provider = json.loads(call(demo.ready()["admin"], "GET", "/config")[1])["upstreams"]["demo"]["url"]
+    demo.until(event("answered"))
+    while not any(map(event("provider_refused", why="over"), demo.told)):
+        call(provider, "POST", "/v1/messages", {})  # past the proxy
+        del demo.told[1:]
+        demo.until(event("state"))
+    assert demo.stop() == 1
+    assert demo.summary()["limitRaised"] is False
+    assert "more than its 2 requests at once" in demo.told[-1]["error"]["message"]
 
 
 def test_a_proxy_that_dies_first_ends_the_demo_which_says_so(play: Play) -> None:

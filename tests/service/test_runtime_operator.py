@@ -96,8 +96,11 @@ async def test_restore_where_nothing_was_reduced_changes_nothing(desk):
     assert desk.scheduler.limit == 1
 
 
-async def test_tickets_are_numbered_by_arrival(desk):
-    assert [desk.runtime.next_ticket_id() for _ in range(3)] == [1, 2, 3]
+async def test_tickets_are_numbered_by_arrival_and_never_as_those_of_an_earlier_process(desk):
+    begun = desk.runtime.started_at_ms // 10 % 10**9
+    assert desk.runtime.next_ticket_id() >= begun
+    first, *more = [desk.runtime.next_ticket_id() for _ in range(3)]
+    assert more == [first + 1, first + 2]
 
 
 async def test_snapshots_are_of_every_known_provider(desk):

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 import json
 import os
 import random
@@ -109,6 +110,7 @@ class Rig:
 
     def __init__(self, yaml: str) -> None:
         self.yaml = yaml
+        self._ids = itertools.count(1)  # not those of the runtime, which begin anywhere
         self.store = Shelf()
         self.runtime: Runtime
         self.address: tuple[str, int]
@@ -156,7 +158,7 @@ class Rig:
         self, workspace: str = "default", conversation: str | None = None, prompt_started_at: int = 1_700_000_000_000
     ) -> Ticket:
         return Ticket(
-            id=self.runtime.next_ticket_id(),
+            id=next(self._ids),
             workspace=workspace,
             conversation=conversation,
             prompt_started_at=prompt_started_at,
