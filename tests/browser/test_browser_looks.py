@@ -151,5 +151,7 @@ async def test_on_a_phone_who_waits_stands_before_who_has_a_star(rig: Rig, open_
     stars = await window.locate('[data-part="stars"]').bounding_box()
     assert queue is not None
     assert stars is not None
-    assert queue["y"] < stars["y"]
+    slots = await window.card(rig.provider).part("slots").bounding_box()
+    assert slots is not None
+    assert queue["y"] < slots["y"] < stars["y"]
     await expect(window.locate("#summary-chips > li")).to_have_count(0)  # all of them wait in one place
