@@ -152,17 +152,30 @@ class MapOf:
             report.narrow(at, self.allowed)
             return BAD
         if not isinstance(value, dict):
-            report.wrong(at, value, self.allowed)
+            if self.value.hidden and not isinstance(value, list):
+                report.add(at, "found a value that is not shown", f"allowed: {self.allowed}")
+            else:
+                report.wrong(at, value, self.allowed)
             return BAD
         read = {
-            self.name.read(name, (*at, name), report): self.value.read(item, (*at, name), report)
-            for name, item in value.items()
+            self._named(name, at, report): self.value.read(item, (*at, name), report) for name, item in value.items()
         }
         if any(part is BAD for pair in read.items() for part in pair):
             return BAD
         if len(read) < len(value):
             report.add(at, "found a name twice, in different spellings", f"allowed: each of {', '.join(read)} once")
         return read
+
+    def _named(self, name: str, at: Path, report: Report) -> Any:
+        """A name beside a hidden value is hidden where it is wrong: a colon at the wrong place puts the value there."""
+        if not self.value.hidden:
+            return self.name.read(name, (*at, name), report)
+        try:
+            return self.name.parse(name)
+        except ValueError:
+            _, line = report.places.get((*at, name), ("", None))
+            report.add(at, "found a name that is not shown", f"allowed: {self.name.allowed}", line=line)
+            return BAD
 
     def show(self, value: Any) -> object:
         return {name: self.value.show(item) for name, item in value.items()}

@@ -14,8 +14,7 @@ from proxy.errors import ConfigErrors, Problem
 Path = tuple[str | int, ...]
 
 COMMAND_LINE = "command line"
-_USERINFO = re.compile(r"//\S*@")
-_QUERY = re.compile(r"(//[^\s?]*)\?\S+")  # may hold a key
+_QUERY = re.compile(r"(//[^?]*)\?.+", re.DOTALL)  # may hold a key
 _SHOWN = 80  # characters of a wrong value that are shown
 
 
@@ -94,15 +93,20 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def without_credentials(text: str) -> str:
-    """The text with what URLs in it may carry, user, password and query, masked."""
-    return _QUERY.sub(r"\1?***", _USERINFO.sub("//***@", text))
+    """The URL, or what was meant to be one, with user, password and query masked."""
+    # All before the last @, whatever else is wrong there: a scheme that is missing, a space in a password.
+    scheme, slashes, rest = text.partition("//")
+    if not scheme.endswith(":"):
+        scheme, slashes, rest = "", "", text
+    masked = f"***@{rest.rpartition('@')[2]}" if "@" in rest else rest
+    return _QUERY.sub(r"\1?***", f"{scheme}{slashes}{masked}")
 
 
 def described(value: object) -> str:
     """A wrong value as a person may see it."""
     match value:
         case FromEnv():
-            return f"{json.dumps(value.written)} (its value is not shown)"
+            return f"{json.dumps(without_credentials(value.written))} (its value is not shown)"
         case dict():
             return "a mapping"
         case list():

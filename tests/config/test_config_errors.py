@@ -1,4 +1,5 @@
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -136,7 +137,7 @@ TABLE = [
     ("upstreams: {a: {url: http://h, usage: {url: /u, field: a, headers: [x]}}}", "usage.headers: found a list"),
     (
         "upstreams: {a: {url: http://h, usage: {url: /u, field: a, headers: {'a b': x}}}}",
-        'usage.headers.a b: found "a b"',
+        "usage.headers: found a name that is not shown",
     ),
     (
         "upstreams: {a: {url: http://h, usage: {url: /u, field: a, headers: {a: x, A: y}}}}",
@@ -230,6 +231,33 @@ upstreams:
     assert len(raised.value.problems) == 8
     assert "hunter2" not in str(raised.value)
     assert 'found "${KEY}" (its value is not shown)' in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("entry", "found"),
+    [
+        ("usage: {url: /u, field: a.b, headers: 'Bearer hunter2'}", "usage.headers: found a value that is not shown"),
+        ("usage: {url: /u, field: a.b, headers: ['hunter2']}", "usage.headers: found a list"),
+        (
+            "usage: {url: /u, field: a.b, headers: {'Authorization: hunter2': '1'}}",
+            "usage.headers: found a name that is not shown",
+        ),
+        ("proxy: 'u:hunter2@h:99'", 'found "***@h:99"'),
+        ("proxy: 'http://u:hunt@er2@h:1/a'", 'found "http://***@h:1/a"'),
+        ("proxy: 'http://u:hun ter2@h:1'", 'found "http://***@h:1"'),
+        ("proxy: 'http://u:hunter2@h:1/a?hun ter2'", 'found "http://***@h:1/a?***"'),
+        ("proxy: 'http://u:hunter2@h:1/a?${KEY}'", 'found "http://***@h:1/a?***" (its value is not shown)'),
+        ("proxy: 'u:hun//ter2@h:1'", "***@h:1"),
+    ],
+)
+def test_what_stands_where_a_credential_may_be_is_not_shown(entry: str, found: str) -> None:
+    text = f"upstreams:\n  a:\n    url: http://h\n    {entry}\n"
+    with pytest.raises(ConfigErrors) as raised:
+        load(Path("f"), env={**HOME, "KEY": "hunter2"}, text=text)
+    assert found in str(raised.value)
+    assert str(raised.value).startswith("f:4: ")
+    assert not {"hun", "ter2"} & set(re.split(r"[^a-z0-9]+", str(raised.value)))
+    assert "hunter2" not in str(raised.value)
 
 
 def test_a_file_that_cannot_be_read_is_one_error(tmp_path: Path) -> None:
