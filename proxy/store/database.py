@@ -48,6 +48,16 @@ def open_database(path: Path, now: datetime) -> Opened:
     return Opened(connection=connection, saved=saved)
 
 
+def open_reader(path: Path) -> sqlite3.Connection:
+    """A connection of another thread to the same file, which only reads: writes go on meanwhile. sqlite3.Error."""
+    place = Path(os.path.realpath(path))
+    connection = sqlite3.connect(
+        f"{place.as_uri()}?mode=ro", uri=True, timeout=BUSY_S, isolation_level=None, check_same_thread=False
+    )
+    connection.text_factory = bytes.decode
+    return connection
+
+
 class _SetAsideError(DamagedFileError):
     def __init__(self, path: Path, aside: Path, why: str) -> None:
         super().__init__(f"state {path} was damaged ({why}); it is kept as {aside}, and the state begins empty")

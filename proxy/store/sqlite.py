@@ -1,6 +1,7 @@
-# The state in one SQLite file: all of it on one thread of its own, so that a slow disk never holds up a request.
+# The state in one SQLite file: on threads of its own, so that a slow disk never holds up a request.
 #
-# Rule 1: the thread does one thing after the other, in the order asked for; only it touches the connection.
+# Rule 1: one thread writes, one thing after the other, in the order asked for; only it touches the connection. Another
+#         one reads with a connection of its own, so that a write never waits for somebody who looks at a week.
 # Rule 2: a write is answered True when it is on the disk (WAL, synchronous=FULL), not before.
 # Rule 3: a waiting task that is cancelled gives up the answer, never the write.
 # Rule 4: a write that failed for a passing reason is owed, and goes with the next one: `ok` then means that the disk
@@ -17,7 +18,7 @@ from typing import TypeVar
 
 from proxy.errors import StoreError
 from proxy.store.audit import audit_change, read_audit
-from proxy.store.database import open_database
+from proxy.store.database import open_database, open_reader
 from proxy.store.failure import is_passing, sentence
 from proxy.store.minutes import minutes_change, read_minutes
 from proxy.store.records import MINUTE_MS, Minute, ProviderRecord, Saved, SavedChange, SavedEvent
@@ -41,7 +42,9 @@ class SqliteStore:
         self.damaged: Path | None = None
         self.damage: str | None = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="slotgate-state")
+        self._reads = ThreadPoolExecutor(max_workers=1, thread_name_prefix="slotgate-state-read")
         self._connection: sqlite3.Connection | None = None
+        self._reader: sqlite3.Connection | None = None
         self._owed: dict[tuple[str, str], Change] = {}
         self._batches = 0
         self._audits = 0
@@ -103,9 +106,13 @@ class SqliteStore:
         if self._closed:
             return
         self._closed = True
+        if (reader := self._reader) is not None:
+            reader.interrupt()  # what is read now is not waited for, and what was to be read next is not begun
         try:
+            await self._on_thread(self._close_reader, self._reads)
             await self._on_thread(self._close)
         finally:
+            self._reads.shutdown(wait=False)
             self._thread.shutdown(wait=False)
 
     async def _save(self, change: Change) -> bool:
@@ -117,12 +124,14 @@ class SqliteStore:
     async def _read(self, read: Callable[[sqlite3.Connection], T]) -> T:
         if self._closed:
             raise StoreError(f"state {self.path} is closed")
-        return await self._on_thread(lambda: self._read_now(read))
+        # Not shielded: what nobody waits for any more is not begun.
+        return await asyncio.get_running_loop().run_in_executor(self._reads, lambda: self._read_now(read))
 
-    async def _on_thread(self, work: Callable[[], T]) -> T:
-        return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._thread, work))
+    async def _on_thread(self, work: Callable[[], T], thread: ThreadPoolExecutor | None = None) -> T:
+        """On that which writes, if no other is said."""
+        return await asyncio.shield(asyncio.get_running_loop().run_in_executor(thread or self._thread, work))
 
-    # --- on the thread -------------------------------------------------------------------------------------------
+    # --- on the threads -------------------------------------------------------------------------------------------
 
     def _open(self) -> Saved:
         opened = open_database(self.path, datetime.now(UTC))
@@ -158,10 +167,18 @@ class SqliteStore:
             del self._owed[change.key]
 
     def _read_now(self, read: Callable[[sqlite3.Connection], T]) -> T:
+        if self._closed:
+            raise StoreError(f"state {self.path} is closed")
         try:
-            return read(self._opened())
+            if self._reader is None:
+                self._reader = open_reader(self.path)
+            return read(self._reader)
         except (sqlite3.Error, ValueError, TypeError) as error:
             raise StoreError(sentence(self.path, "read", error)) from error
+
+    def _close_reader(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
 
     def _close(self) -> None:
         if self._connection is None:
