@@ -11,7 +11,7 @@ import click
 from proxy.cli.admin import Admin
 from proxy.cli.completing import complete_provider
 from proxy.cli.failure import Failure
-from proxy.cli.naming import named
+from proxy.cli.naming import Named, named
 from proxy.cli.options import duration, name, of_running_proxy
 from proxy.cli.output import Output
 from proxy.config import show_duration
@@ -64,7 +64,10 @@ def limit(admin: Admin, output: Output, provider: str, number: int | None) -> No
 @click.argument("lasting", metavar="[DURATION]", required=False, type=duration(*COOLDOWN_BOUNDS))
 @of_running_proxy
 def cooldown(admin: Admin, output: Output, provider: str, lasting: float | None) -> None:
-    """Show or set how long a released slot of a PROVIDER rests."""
+    """Show or set how long a released slot of a PROVIDER rests.
+
+    DURATION is like 350ms or 2s, up to 10m.
+    """
     which = named(admin, provider)
     if lasting is None:
         with which.known():
@@ -84,10 +87,13 @@ def cooldown(admin: Admin, output: Output, provider: str, lasting: float | None)
 @click.argument("lasting", metavar="DURATION", type=duration(*PAUSE_BOUNDS))
 @of_running_proxy
 def pause(admin: Admin, output: Output, provider: str, lasting: float) -> None:
-    """Hold back everything that waits for a PROVIDER."""
+    """Hold back everything that waits for a PROVIDER.
+
+    DURATION is like 30s, 10m or 2h, up to 1d. `slotgate resume PROVIDER` ends it sooner.
+    """
     which = named(admin, provider)
     with which.known():
-        _entry(output, admin.put(*_PAUSE, which.provider_id, body={"durationMs": math.ceil(lasting * 1000)}))
+        _entry(output, which, admin.put(*_PAUSE, which.provider_id, body={"durationMs": math.ceil(lasting * 1000)}))
 
 
 @click.command()
@@ -97,7 +103,7 @@ def resume(admin: Admin, output: Output, provider: str) -> None:
     """End a PROVIDER's pause now."""
     which = named(admin, provider)
     with which.known():
-        _entry(output, admin.delete(*_PAUSE, which.provider_id))
+        _entry(output, which, admin.delete(*_PAUSE, which.provider_id))
 
 
 @click.command()
@@ -107,17 +113,21 @@ def restore(admin: Admin, output: Output, provider: str) -> None:
     """Undo what rate limits took from a PROVIDER."""
     which = named(admin, provider)
     with which.known():
-        _entry(output, admin.post(*_RESTORE, which.provider_id))
+        _entry(output, which, admin.post(*_RESTORE, which.provider_id))
 
 
 @click.command()
 @provider_argument
 @of_running_proxy
 def learn(admin: Admin, output: Output, provider: str) -> None:
-    """Learn anew what is auto for a PROVIDER."""
+    """Learn anew what is auto for a PROVIDER.
+
+    Where its limit or cooldown is `auto` in the configuration, what was learned, or set by hand, is forgotten, and the
+    proxy finds it out again from the provider's answers.
+    """
     which = named(admin, provider)
     with which.known():
-        _entry(output, admin.post(*_LEARN, which.provider_id))
+        _entry(output, which, admin.post(*_LEARN, which.provider_id))
 
 
 def remark_unless_persisted(output: Output, answer: dict[str, Any]) -> None:
@@ -137,7 +147,9 @@ def _without_limit(call: Callable[..., Any], provider_id: str) -> Any:
         return unlimited
 
 
-def _entry(output: Output, entry: dict[str, Any]) -> None:
+def _entry(output: Output, which: Named, entry: dict[str, Any]) -> None:
+    if which.doubt:
+        output.remark(f"slotgate: {which.doubt}")
     output.answer(entry)
     limited = "unlimited" if entry["limit"] is None else f"limit {entry['limit']}"
     paused = "not paused"

@@ -33,13 +33,14 @@ class Named:
 
     @contextmanager
     def known(self) -> Iterator[None]:
-        """Within it the proxy's refusal of an unknown provider is told in our words, with the names that people use."""
+        """Within it the proxy's refusal is told with the names that people use, where another one was meant."""
         try:
             yield
         except Failure as failure:
-            if failure.code == "unknown_provider" and self.doubt:
-                raise Failure(failure.code, self.doubt, status=failure.status) from None
-            raise
+            if failure.status is None or not self.doubt:
+                raise
+            known = "" if failure.code == "unknown_provider" else f"{failure.message}; "
+            raise Failure(failure.code, f"{known}{self.doubt}", status=failure.status) from None
 
 
 def named(admin: Admin, name: str) -> Named:

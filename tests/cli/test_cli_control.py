@@ -147,9 +147,15 @@ def test_a_provider_that_the_proxy_does_not_know_is_told_once_and_by_the_names_t
     assert json.loads(as_json.stdout) == {"error": {"code": "unknown_provider", "message": words}}
 
 
-def test_a_provider_that_only_the_proxy_knows_is_paused_without_a_word(api: Api, run: Run) -> None:
+def test_a_provider_that_no_upstream_uses_is_paused_but_not_without_a_word(api: Api, run: Run) -> None:
     api.answers["PUT /concurrency/pause/x"] = (200, PAUSED)
-    assert run("pause", "x", "1s", "--admin", api.url).stderr == ""
+    result = run("pause", "x", "1s", "--admin", api.url)
+    assert result.exit_code == 0
+    assert result.stderr == "slotgate: no upstream uses a provider x; upstreams: umans, local\n"
+    api.answers["POST /concurrency/learn/x"] = (409, {"error": {"code": "not_auto", "message": "nothing is auto"}})
+    result = run("learn", "x", "--admin", api.url)
+    assert result.exit_code == 1
+    assert result.stderr == "slotgate: nothing is auto; no upstream uses a provider x; upstreams: umans, local\n"
 
 
 def test_the_bounds_are_those_of_the_admin_api() -> None:
