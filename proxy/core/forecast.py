@@ -88,10 +88,11 @@ class _Course:
         self._share = 0.5  # of one who comes back
         self._away: list[tuple[float, Key]] = []  # who will come back, and when
         self._back: list[Key] = []  # who has
-        free_at = [slot.cooled_at for slot in slots.resting()]
+        free_at, ends = [slot.cooled_at for slot in slots.resting()], list[float]()
         for slot in held:
             age_s = now - slot.granted_at
             left_s = max(hold_s - age_s, _LEAST * max(hold_s, age_s))
+            ends.append(now + left_s)
             free_at.append(now + left_s + self._rest_s)
             self._end(now + left_s, waiting.key(slot.ticket))
         for ticket, at in seen.gone:
@@ -108,6 +109,9 @@ class _Course:
             self._opens_at = max(now, pause.until_at)
         elif pause.probe is not None:
             self._opens_at = max(now, pause.probe_until_at)
+        if queue.allowance.until_at is not None and slots.grants >= queue.allowance.last_grant:
+            # An answer may let somebody go, at the latest when it has ended.
+            self.wait(min([queue.allowance.until_at, *ends]))
         self._alone = pause.state is State.DUE or (pause.until_at is not None and pause.cause != OPERATOR)
 
     @property

@@ -13,7 +13,7 @@ from proxy.store.records import HISTORY_MS, MINUTE_MS, Minute, Span
 from proxy.store.sql import LAST_MS, Change, SqlValue, Statement, aged, decoded, moment, sound
 from proxy.store.steps import together
 
-MINUTES_KEPT = 500_000  # rows, about 70 MB: 50 providers for the seven days
+MINUTES_KEPT = 500_000  # rows, of 150 to 400 bytes: 50 providers for the seven days
 _OWED = 60  # batches
 
 _MANY = 2**53  # of one duration: more than ever were, and exact in JavaScript

@@ -156,6 +156,16 @@ def test_what_others_use_is_used() -> None:
     assert waits(desk) == {"c": None, "d": None}, "when they will be done is unknown"
 
 
+def test_where_few_requests_are_left_an_answer_is_waited_for() -> None:
+    desk = used(4)
+    desk.crowd("a b")
+    desk.left("a", 1, 30.0)
+    desk.ask("c")
+    assert newcomer(desk) == 10.0, "an answer ends then, if none begins before"
+    desk.left("a", 1, 4.0)
+    assert newcomer(desk) == 4.0, "the window is over before"
+
+
 def test_star_moves_who_has_it() -> None:
     desk = used()
     desk.ask("a")
