@@ -10,7 +10,7 @@ import pytest
 from admin_rig import Rig, a_rig
 
 from proxy.service.record import RequestRecord
-from proxy.store import MINUTE_MS, Minute
+from proxy.store import MINUTE_MS, Minute, SavedEvent
 from proxy.web.admin.sheet import COLUMNS
 
 ID = "up.example:8443"
@@ -126,6 +126,14 @@ async def test_state_that_cannot_be_read_is_503_and_says_why(rig: Rig, path: str
     reply = await rig.get(path)
     assert (reply.status, reply.json["error"]["code"]) == (503, "state_unreadable")
     assert reply.message == "state /state.db cannot be read: disk I/O error"
+
+
+@pytest.mark.parametrize("data", [{"until": "soon"}, {"until": 10**400}])
+async def test_event_that_nobody_wrote_is_503(rig: Rig, data: dict[str, Any]) -> None:
+    await rig.store.append_events([SavedEvent(at=NOW, name="paused", provider_id=ID, data=data)])
+    rig.runtime.history.begin(frozenset({ID}))
+    reply = await rig.get(MARKS)
+    assert (reply.status, reply.json["error"]["code"]) == (503, "state_unreadable")
 
 
 # --- the table -------------------------------------------------------------------------------------------------------
