@@ -97,6 +97,9 @@ async def test_estimates_are_no_finer_than_they_can_be_true(window: Window) -> N
 
 async def test_characters_that_deceive_are_seen(window: Window) -> None:
     assert await words(window, "visible", "a\u202eb\u0007c\u200bd") == "a\ufffdb\ufffdc\ufffdd"
+    for hidden in ("\xa0", "\xad", "\u3164", "\u200d", "\U000e0041"):
+        assert await words(window, "visible", f"default{hidden}") == "default\ufffd"
+    assert [await words(window, "visible", name) for name in ("", " ", "a b")] == ["", '" "', "a b"]
     kept = "<img src=x onerror=alert(1)> שלום 🦀 é"
     assert await words(window, "visible", kept) == kept
 

@@ -29,8 +29,9 @@ const DAY = 24 * HOUR;
 const ARRIVED_MS = 1500; // a prompt that began so near to its request's arrival began with it; a look takes a while
 const SHOWN = 8; // characters of a long id that tell it from others
 const WHOLE = 14; // characters of an id that is shown whole
-// What turns a line of text round or hides in it: shown as what it is, a character that does not belong there.
-const DECEIVING = /[\u0000-\u001f\u007f-\u009f\u200b\u200e\u200f\u202a-\u202e\u2028\u2029\u2060-\u2064\u2066-\u2069\ufeff]/g;
+// What turns a line of text round, hides in it or looks like nothing: what the command line escapes, and blank letters.
+// Joiners belong to emoji and to scripts other than Latin.
+const DECEIVING = /(?! |(?<=[^\u0000-\u024f])[\u200c\u200d])[\p{C}\p{Z}]|[\u115f\u1160\u2800\u3164\uffa0]/gu;
 
 // A length of time: "0.4 s", "12 s", "4 min 12 s", "54 min", "3 h 5 min", "2 d 4 h".
 export function span(ms) {
@@ -78,8 +79,11 @@ export const count = (value, one, many = `${one}s`) => `${number(value)} ${value
 
 export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
-// A name as it can be shown: what a client sent, with the characters that deceive made visible.
-export const visible = (name) => name.replace(DECEIVING, "\ufffd");
+// A name as it can be shown: what a client sent, with the characters that deceive made visible; of blanks alone, in quotes.
+export function visible(name) {
+  const seen = name.replace(DECEIVING, "\ufffd");
+  return seen !== "" && seen.trim() === "" ? `"${seen}"` : seen;
+}
 
 // The conversation's id as short as it can be told from others; its whole is a tooltip's matter.
 export function brief(id) {
