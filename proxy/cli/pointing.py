@@ -17,7 +17,8 @@ from proxy.cli.options import admin_options, name, understood, with_output
 from proxy.cli.output import Output
 from proxy.config import BaseUrl, parse_url
 from proxy.config.report import nearest
-from proxy.web.tools import TOOLS, UNPOINTABLE, first_base_url
+from proxy.web.dialects import Dialect
+from proxy.web.tools import HOMES, TOOLS, UNPOINTABLE, Tool, first_base_url
 
 # The base URL, None where there are unix sockets only; the upstreams; those that only the running proxy may know.
 Known = tuple[str | None, dict[str, BaseUrl], Callable[[], dict[str, BaseUrl]]]
@@ -67,13 +68,20 @@ def env(
         speaks = "" if entry.dialect is None else f", which speaks {entry.dialect}'s"
         words = f"the upstream {chosen} ({urls[chosen]}) is not known to have an API for {entry.title}{speaks}"
         raise Failure("no_such_api", words)
-    notes = [entry.note, entry.abroad if chosen != entry.upstream else ""]
+    notes = [entry.note, entry.abroad if chosen != entry.upstream else "", _other_dialect(entry, urls[chosen])]
     output.answer({"tool": tool, "line": line, "where": entry.where, "notes": [note for note in notes if note]})
     output.say(line)
     if entry.where:
         output.remark(f"slotgate: this goes into {entry.where}")
     for note in filter(None, notes):
         output.remark(f"slotgate: {note}")
+
+
+def _other_dialect(entry: Tool, url: BaseUrl) -> str:
+    """That a provider is met by another API than its own one."""
+    if entry.dialect is Dialect.OPENAI and url.host == HOMES["anthropic"].host:
+        return "this is Anthropic's API for what speaks OpenAI's; a setting for Anthropic's own needs a URL without /v1"
+    return ""
 
 
 def _list(output: Output) -> None:

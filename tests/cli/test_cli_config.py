@@ -154,6 +154,12 @@ def test_env_says_beside_the_line_what_else_a_tool_needs(run: Run) -> None:
     assert "Responses API alone" in json.loads(run("env", "codex", "--upstream", "xai", "--json").stdout)["notes"][0]
 
 
+@pytest.mark.parametrize("tool", ["aider", "pi", "copilot-cli"])
+def test_env_says_that_a_provider_is_met_by_another_api_than_its_own(run: Run, tool: str) -> None:
+    assert "Anthropic's API for what speaks OpenAI's" in run("env", tool, "--upstream", "anthropic").stderr
+    assert "Anthropic" not in run("env", tool).stderr
+
+
 def test_env_refuses_an_upstream_that_has_no_api_for_the_tool(run: Run) -> None:
     result = run("env", "claude-code", "--upstream", "groq")
     words = "the upstream groq (https://api.groq.com) is not known to have an API for Claude Code"
