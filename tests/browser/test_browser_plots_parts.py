@@ -181,3 +181,12 @@ async def test_of_marks_in_one_place_the_weightiest_are_drawn(window: Window) ->
     marks = [mark(kind, at) for kind, at in told]
     assert await window.page.evaluate(script, [marks, 1]) == [[10, "reduced"], [70, "paused"]]
     assert await window.page.evaluate(script, [marks, 2]) == [[10, "reduced", "rate_limited"], [70, "paused"]]
+
+
+async def test_more_in_flight_than_the_last_limit_does_not_read_as_a_broken_one(window: Window) -> None:
+    kinds = "(await import(new URL('page/plots_kinds.js', document.baseURI))).KINDS"
+    script = f"async (points) => {kinds}[0].comesTo(points)"
+    assert await window.page.evaluate(script, [{"inFlightMax": 3, "limit": 2}]) == "at most 3, limit 2 by now"
+    assert await window.page.evaluate(script, [{"inFlightMax": 2, "limit": 2}]) == "at most 2 of 2"
+    changed = [{"inFlightMax": 3, "limit": 3}, {"inFlightMax": 1, "limit": 2}]
+    assert await window.page.evaluate(script, changed) == "at most 3, limit 2 to 3"
