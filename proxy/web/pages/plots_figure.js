@@ -26,7 +26,7 @@ export function makeFigure(library, kind, ink, onCursor) {
   const canvas = document.createElement("canvas");
   canvas.tabIndex = 0;
   canvas.setAttribute("role", "img");
-  canvas.setAttribute("aria-label", `${kind.title}: loading`);
+  canvas.setAttribute("aria-label", `Loading: ${kind.title}`);
   const tip = made("div", "plot-tip");
   tip.hidden = true;
   const words = made("p", "plot-empty", "Loading …");
