@@ -46,7 +46,7 @@ async def test_queue_stands_in_the_order_of_service_and_says_why(rig: Rig, windo
     await expect(card.waiters.nth(0)).to_contain_text("older")
     assert await shown_order(card) == await order(rig)
     await expect(card.waiters.nth(0)).to_contain_text(re.compile(r"prompt began 4 min( \d+ s)? ago"))
-    await expect(card.waiters.nth(1)).to_contain_text("counts from its arrival")
+    await expect(card.waiters.nth(1)).to_contain_text("prompt began on arrival")
     await card.shows("waits-for", "both slots are in use")
 
 

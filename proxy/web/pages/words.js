@@ -107,7 +107,7 @@ export function reason({ waitsFor, paused, pausedUntil, pauseCause }, now) {
 export function place({ why, starred, promptStartedAt, waitingMs }, at, since) {
   if (why.startsWith("rests")) return why;
   const age = at - promptStartedAt;
-  const words = Math.abs(age - waitingMs) <= ARRIVED_MS ? "counts from its arrival" : `prompt began ${ago(age + since)}`;
+  const words = Math.abs(age - waitingMs) <= ARRIVED_MS ? "prompt began on arrival" : `prompt began ${ago(age + since)}`;
   return starred ? `starred, ${words}` : words;
 }
 
