@@ -67,7 +67,8 @@ $(COPY)/built: $(VENV)/developing setup.py $(SOURCES)
 	@echo 'Compiling into $(COPY); this takes a minute or two'
 	@rm -rf $(COPY) && mkdir -p $(COPY)
 	@cp -R Makefile README.md LICENSE pyproject.toml setup.py config systemd proxy $(COPY)
-	@cd $(COPY) && SLOTGATE_COMPILED=1 $(abspath $(BIN))/python setup.py --quiet build_ext --inplace
+	@SLOTGATE_COMPILED=1 $(PIP) wheel --no-deps --wheel-dir $(COPY)/wheel ./$(COPY)
+	@$(BIN)/python -m zipfile -e $(COPY)/wheel/*.whl $(COPY)
 	@touch $@
 
 test-compiled: $(COPY)/built
