@@ -21,7 +21,7 @@ FORMATTED := proxy tests setup.py $(wildcard .ci/*.py)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help serve demo test test-compiled check lint fuzz bench bench-compiled bench-rivals lock system-packages axe clean
+.PHONY: help serve demo test test-compiled check lint fuzz compiled bench bench-compiled bench-rivals lock system-packages axe clean
 
 help:
 	@echo 'make serve   install and start the proxy (ARGS="--limit umans=4" passes options; PYTHON=/path picks one)'
@@ -66,18 +66,19 @@ COPY = build/compiled
 $(COPY)/built: $(VENV)/developing setup.py $(SOURCES)
 	@echo 'Compiling into $(COPY); this takes a minute or two'
 	@rm -rf $(COPY) && mkdir -p $(COPY)
-	@cp -R Makefile README.md LICENSE pyproject.toml setup.py config systemd proxy $(COPY)
+	@cp -R Makefile README.md LICENSE pyproject.toml setup.py proxy $(COPY)
 	@SLOTGATE_COMPILED=1 $(PIP) wheel --no-deps --wheel-dir $(COPY)/wheel ./$(COPY)
 	@$(BIN)/python -m zipfile -e $(COPY)/wheel/*.whl $(COPY)
 	@touch $@
 
-test-compiled: $(COPY)/built
+compiled: $(COPY)/built
 	@rm -rf $(COPY)/tests && cp -R tests systemd config $(COPY)
+
+test-compiled: compiled
 	cd $(COPY) && $(abspath $(BIN))/python -m pytest -n auto --dist loadfile --tb native -m 'not plain' \
 	  $(or $(ARGS),tests/core tests/wire tests/web tests/service)
 
-bench-compiled: $(COPY)/built system-packages
-	@rm -rf $(COPY)/tests && cp -R tests systemd config $(COPY)
+bench-compiled: compiled system-packages
 	@cd $(COPY) && $(abspath $(BIN))/python -m tests.bench $(ARGS)
 
 fuzz: $(VENV)/developing

@@ -3,7 +3,6 @@
 import math
 import re
 from collections.abc import Callable
-from datetime import datetime
 from typing import Any
 
 import click
@@ -11,6 +10,7 @@ import click
 from proxy.cli.admin import Admin
 from proxy.cli.completing import complete_provider
 from proxy.cli.failure import Failure
+from proxy.cli.lengths import moment
 from proxy.cli.naming import Named, named
 from proxy.cli.options import duration, name, of_running_proxy
 from proxy.cli.output import Output
@@ -154,7 +154,7 @@ def _entry(output: Output, which: Named, entry: dict[str, Any]) -> None:
     limited = "unlimited" if entry["limit"] is None else f"limit {entry['limit']}"
     paused = "not paused"
     if "pausedUntil" in entry:
-        until = datetime.fromtimestamp(entry["pausedUntil"] / 1000).astimezone()
+        until = moment(entry["pausedUntil"])
         paused = f"paused until {until:%H:%M:%S}"
     output.say(f"{entry['providerId']}: {limited}, {paused}")
     remark_unless_persisted(output, entry)

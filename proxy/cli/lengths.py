@@ -1,6 +1,8 @@
-# Lengths of time of the admin API, which are whole milliseconds, in words.
+# Times and lengths of time of the admin API, which are whole milliseconds, for people.
 #
 # Rule 1: there is one way to write them, the one of service/words.py. A setting is shown as it is typed: 350ms.
+
+from datetime import datetime
 
 from proxy.service.words import lasting, rough
 
@@ -19,3 +21,8 @@ def estimate(ms: float) -> str:
 
 def ago(ms: float) -> str:
     return "just now" if ms < _MOMENT_MS else f"{span(ms)} ago"
+
+
+def moment(at_ms: int) -> datetime:
+    """Epoch milliseconds as the clock here has them."""
+    return datetime.fromtimestamp(at_ms / 1000).astimezone()

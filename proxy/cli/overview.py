@@ -5,10 +5,9 @@
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
-from proxy.cli.lengths import span
+from proxy.cli.lengths import moment, span
 from proxy.cli.states import lately_refused, refusal, states
 from proxy.cli.table import Table
 from proxy.config import show_duration
@@ -88,7 +87,7 @@ def _notice(entry: Entry) -> Iterator[str]:
         return
     yield f"{entry['providerId']}: {entry['notice']}"
     for seen in entry["evidence"][-_EVIDENCE_SHOWN:]:
-        at = datetime.fromtimestamp(seen["at"] / 1000).astimezone()
+        at = moment(seen["at"])
         yield f"  {at:%d %b %H:%M:%S}  {_seen(seen)}"
     yield f"  slotgate restore {shlex.quote(entry['providerId'])}"
 

@@ -1,8 +1,6 @@
 # `slotgate history` and `slotgate audit`: what was, from the proxy's store.
 
 import json
-import time
-from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -11,12 +9,14 @@ import click
 from proxy.cli.admin import Admin
 from proxy.cli.completing import complete_provider
 from proxy.cli.control import provider_argument
+from proxy.cli.lengths import moment
 from proxy.cli.lengths import span as length
 from proxy.cli.naming import named
 from proxy.cli.options import name, of_running_proxy
 from proxy.cli.output import Output
 from proxy.cli.text import printable
 from proxy.config import show_duration
+from proxy.service.clock import wall_ms
 
 Point = dict[str, Any]
 
@@ -55,7 +55,7 @@ def history(admin: Admin, output: Output, provider: str, span: str, as_csv: bool
         raise click.UsageError("--csv and --json exclude each other")
     which = named(admin, provider)
     back, step = _RANGES[span]
-    query = f"?since={time.time_ns() // 1_000_000 - back * 60_000}&step={step}"
+    query = f"?since={wall_ms() - back * 60_000}&step={step}"
     path = ("concurrency", "history", which.provider_id)
     with which.known():
         if as_csv:
@@ -88,7 +88,7 @@ def audit(admin: Admin, output: Output, provider: str | None, last: int) -> None
 
 
 def _row(point: Point, span: str) -> list[str]:
-    at = datetime.fromtimestamp(point["at"] / 1000).astimezone()
+    at = moment(point["at"])
     return [
         f"{at:%H:%M}" if span == "hour" else f"{at:%d %b %H:%M}",
         "" if point["limit"] is None else str(point["limit"]),
@@ -113,7 +113,7 @@ def _time(ms: int | None) -> str:
 
 
 def _change(change: Point) -> list[str]:
-    at = datetime.fromtimestamp(change["at"] / 1000).astimezone()
+    at = moment(change["at"])
     of = [str(change[key]) for key in ("providerId", "workspaceId") if change.get(key)]
     return [
         f"{at:%d %b %H:%M:%S}",
@@ -149,7 +149,7 @@ def _value(what: str, value: Any) -> str:
         case "learn", {"limit": int() | None as limit, "cooldownMs": int(cooldown_ms)}:
             return f"{'no limit' if limit is None else f'limit {limit}'}, cooldown {show_duration(cooldown_ms / 1000)}"
         case "pause" | "resume", {"until": int(until)}:
-            return f"paused until {datetime.fromtimestamp(until / 1000).astimezone():%H:%M:%S}"
+            return f"paused until {moment(until):%H:%M:%S}"
         case "pause" | "resume", None:
             return "not paused"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

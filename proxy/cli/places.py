@@ -3,7 +3,6 @@
 # Rule 1: a person at a terminal is asked first: a reclaimed slot cuts somebody's answer, a dropped waiter gets a 503.
 
 import sys
-import time
 from typing import Any
 
 import click
@@ -19,6 +18,7 @@ from proxy.cli.output import Output
 from proxy.cli.states import states
 from proxy.cli.table import Table
 from proxy.cli.waiting import expected, held_for, phase, queue, silent_for, size, who, why
+from proxy.service.clock import wall_ms
 
 Entry = dict[str, Any]
 
@@ -36,7 +36,7 @@ def slots(admin: Admin, output: Output, provider: str) -> None:
     with which.known():
         places = admin.get(*_SLOTS, which.provider_id)
         entry = admin.get("concurrency", "status", which.provider_id, query="?all=1")
-    now_ms = places.get("now") or time.time_ns() // 1_000_000
+    now_ms = _now_ms(places)
     output.answer({"provider": entry, **places})
     used = f"no limit, {entry['inFlight']} in flight"
     if entry["limit"] is not None:
@@ -66,11 +66,16 @@ def reclaim(admin: Admin, output: Output, provider: str, id: str, yes: bool) -> 
         places = admin.get(*_SLOTS, which.provider_id)
     what, entry = _found(places, id)
     if not yes and sys.stdin.isatty():
-        _confirm(output, which.provider_id, what, entry, places.get("now") or time.time_ns() // 1_000_000)
+        _confirm(output, which.provider_id, what, entry, _now_ms(places))
     admin.delete(*_SLOTS, which.provider_id, id)
     output.answer({"providerId": which.provider_id, "id": id, "was": what})
     done = "reclaimed" if what == "slot" else "dropped"
     output.say(f"{which.provider_id}: {what} {id} of {who(entry)} {done}")
+
+
+def _now_ms(places: Entry) -> int:
+    """The proxy's time; an older one does not tell it."""
+    return places.get("now") or wall_ms()
 
 
 def _found(places: Entry, wanted: str) -> tuple[str, Entry]:

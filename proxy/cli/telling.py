@@ -4,10 +4,9 @@
 
 import json
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from typing import Any
 
-from proxy.cli.lengths import span
+from proxy.cli.lengths import moment, span
 from proxy.cli.sse import Event
 from proxy.cli.states import refusal
 from proxy.service.words import CAUSES
@@ -18,7 +17,7 @@ Data = Mapping[str, Any]
 def told(event: Event) -> str:
     """One line."""
     data = event.data
-    at = datetime.fromtimestamp(data["at"] / 1000).astimezone()
+    at = moment(data["at"])
     words = _WORDS.get(event.name)
     try:
         said = _rest(data) if words is None else words(data)
@@ -37,7 +36,7 @@ def _rate_limited(data: Data) -> str:
 
 
 def _paused(data: Data) -> str:
-    until = datetime.fromtimestamp(data["until"] / 1000).astimezone()
+    until = moment(data["until"])
     return f"until {until:%H:%M:%S}: {CAUSES.get(data['cause'], data['cause'])}"
 
 

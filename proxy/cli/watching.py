@@ -15,11 +15,13 @@ from proxy.cli.admin import Admin
 from proxy.cli.ending import ends_in_order
 from proxy.cli.failure import Failure
 from proxy.cli.keys import hidden_keys
+from proxy.cli.lengths import moment
 from proxy.cli.options import of_running_proxy
 from proxy.cli.output import Output, as_lines
 from proxy.cli.overview import Overview
 from proxy.cli.terminal import whole_terminal
 from proxy.cli.text import printable
+from proxy.service.clock import wall_ms
 
 _EVERY = "2"
 
@@ -114,14 +116,14 @@ def _views(admin: Admin, view: Overview) -> Iterator[tuple[Overview, Failure | N
 
 
 def _at(view: Overview) -> datetime:
-    return datetime.fromtimestamp(view.now_ms / 1000).astimezone()
+    return moment(view.now_ms)
 
 
 def _view(admin: Admin, everything: bool) -> Overview:
     return Overview(
         proxy=admin.get("status"),
         entries=admin.get("concurrency", "status", query="?all=1")["providers"],
-        now_ms=time.time_ns() // 1_000_000,
+        now_ms=wall_ms(),
         everything=everything,
     )
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from proxy.core.model import Ticket
 from proxy.core.scheduler import Scheduler
-from proxy.service.clock import Clock
+from proxy.service.clock import Clock, whole_ms
 from proxy.service.pending import Pending
 from proxy.service.standing import Standing, Start
 from proxy.store import ProviderRecord, SavedChange, Store
@@ -50,7 +50,7 @@ class InForce(NamedTuple):
 
 def in_force(what: What, scheduler: Scheduler, standing: Standing, to_wall_ms: Callable[[float], int]) -> InForce:
     """What a change of `what` is a change of."""
-    cooldown_ms, until_at = _ms(scheduler.cooldown_s), scheduler.paused_until_at
+    cooldown_ms, until_at = whole_ms(scheduler.cooldown_s), scheduler.paused_until_at
     if what in (What.LIMIT, What.RESTORE):
         return InForce(scheduler.limit, (scheduler.auto_reduced_from, standing.limit_by))
     if what is What.COOLDOWN:
@@ -103,7 +103,7 @@ class Audit:
 
     def removed(self, by: Actor, what: What, provider_id: str, ticket: Ticket, after_s: float) -> None:
         """Somebody's slot was taken back, or somebody sent away, who had held or waited for so long."""
-        before = {"id": str(ticket.id), "heldMs" if what is What.RECLAIM else "waitedMs": _ms(after_s)}
+        before = {"id": str(ticket.id), "heldMs" if what is What.RECLAIM else "waitedMs": whole_ms(after_s)}
         self.note(by, what, before, None, provider_id=provider_id, workspace=ticket.workspace)
 
     def file_read(self, provider_id: str, record: ProviderRecord, begin: Start) -> None:
@@ -112,7 +112,9 @@ class Audit:
         if record.file_limit != standing.file_limit and record.limit != begin.limit:
             self.note(by, What.LIMIT, record.limit, begin.limit, provider_id=provider_id)
         if record.file_cooldown_s != standing.file_cooldown_s and record.cooldown_s != begin.cooldown_s:
-            self.note(by, What.COOLDOWN, _ms(record.cooldown_s), _ms(begin.cooldown_s), provider_id=provider_id)
+            self.note(
+                by, What.COOLDOWN, whole_ms(record.cooldown_s), whole_ms(begin.cooldown_s), provider_id=provider_id
+            )
 
     async def stored(self) -> None:
         """Wait until what was noted is stored, or could not be."""
@@ -122,7 +124,3 @@ class Audit:
         """The last `most` from then on, the last one first. StoreError: the state cannot be read."""
         await self._keep.done()
         return await self._store.changes(since_ms=since_ms, most=most, provider_id=provider_id)
-
-
-def _ms(seconds: float) -> int:
-    return round(seconds * 1000)

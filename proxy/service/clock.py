@@ -9,6 +9,11 @@ def wall_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+def whole_ms(seconds: float) -> int:
+    """A duration as JSON and the log have it: whole milliseconds."""
+    return round(seconds * 1000)
+
+
 _MOVED_MS = 20.0  # by how much the clocks must have moved apart for a moment to have another name
 
 

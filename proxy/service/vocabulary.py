@@ -23,7 +23,7 @@ from proxy.core.model import (
     Resumed,
     Ticket,
 )
-from proxy.service.clock import Clock
+from proxy.service.clock import Clock, whole_ms
 
 Fields = dict[str, object]
 
@@ -54,15 +54,15 @@ EFFECTS: dict[type, tuple[Words, Callable[[Any, Clock], Fields]]] = {
     ),
     Granted: (
         Words("granted", "slot.granted", DEBUG),
-        lambda e, _: {**_who(e.ticket), "waited_ms": _ms(e.waited_s)},
+        lambda e, _: {**_who(e.ticket), "waited_ms": whole_ms(e.waited_s)},
     ),
     Released: (
         Words("released", "slot.released", DEBUG),
-        lambda e, _: {**_who(e.slot.ticket), "held_ms": _ms(e.held_s)},
+        lambda e, _: {**_who(e.slot.ticket), "held_ms": whole_ms(e.held_s)},
     ),
     Left: (
         Words("left", "queue.left", DEBUG),
-        lambda e, _: {**_who(e.ticket), "waited_ms": _ms(e.waited_s)},
+        lambda e, _: {**_who(e.ticket), "waited_ms": whole_ms(e.waited_s)},
     ),
     Refused: (
         Words("refused", "queue.refused", DEBUG),
@@ -70,7 +70,7 @@ EFFECTS: dict[type, tuple[Words, Callable[[Any, Clock], Fields]]] = {
     ),
     Reclaimed: (
         Words("reclaimed", "slot.reclaimed", WARNING),
-        lambda e, _: {**_who(e.slot.ticket), "why": e.why, "after_ms": _ms(e.after_s)},
+        lambda e, _: {**_who(e.slot.ticket), "why": e.why, "after_ms": whole_ms(e.after_s)},
     ),
     RateLimited: (
         Words("rate_limited", "provider.rate_limited", WARNING),
@@ -100,7 +100,7 @@ EFFECTS: dict[type, tuple[Words, Callable[[Any, Clock], Fields]]] = {
     ),
     CooldownSet: (
         Words(None, "provider.cooldown_set", INFO),
-        lambda e, _: {"cooldown_ms": _ms(e.cooldown_s), "by": e.by},
+        lambda e, _: {"cooldown_ms": whole_ms(e.cooldown_s), "by": e.by},
     ),
 }
 
@@ -126,7 +126,3 @@ def in_json(fields: Fields) -> Fields:
 def _who(ticket: Ticket) -> Fields:
     # An id is a string in JSON, as in /concurrency/slots: nobody shall calculate with it.
     return {"id": str(ticket.id), "workspace": ticket.workspace, "conversation": ticket.conversation}
-
-
-def _ms(seconds: float) -> int:
-    return round(seconds * 1000)

@@ -11,7 +11,7 @@ from typing import Any
 
 from proxy.store.records import HISTORY_MS, MINUTE_MS, Minute, Span
 from proxy.store.sql import LAST_MS, Change, SqlValue, Statement, aged, decoded, moment, sound
-from proxy.store.steps import together
+from proxy.store.steps import OF_A_STEP, together
 
 MINUTES_KEPT = 500_000  # rows, of 150 to 400 bytes: 50 providers for the seven days
 _OWED = 60  # batches
@@ -27,28 +27,15 @@ _FIELDS = (
 _COLUMNS = ", ".join(f'"{name}"' for name in _FIELDS)
 _INSERT = f"INSERT INTO minutes ({_COLUMNS}) VALUES ({', '.join('?' * len(_FIELDS))})"  # noqa: S608
 
-# What each column of a step is of those of its minutes; of durations, the JSON of all that are not empty, as a list.
-_OF_A_STEP = {
-    "seen_ms": "sum",
-    "in_flight_max": "max",
-    "in_flight_ms": "sum",
-    "queued_max": "max",
-    "queued_ms": "sum",
-    "oldest_wait_ms": "max",
-    "granted": "sum",
-    "completed": "sum",
-    "rate_limited": "sum",
-    "reduced": "sum",
-    "paused_ms": "sum",
-}
-_KINDS = (int, *[int] * len(_OF_A_STEP), str, str, int, int, int | None)
+# Of durations a step has the JSON of all that are not empty, as a list.
+_KINDS = (int, *[int] * len(OF_A_STEP), str, str, int, int, int | None)
 _SELECT = f"""
     SELECT step.*, last."limit" FROM (
         SELECT
             at - at % ?1 AS at,
-            {", ".join(f"{function}({name}) AS {name}" for name, function in _OF_A_STEP.items())},
+            {", ".join(f"{function}({name}) AS {name}" for name, function in OF_A_STEP.items())},
             {", ".join(f"'[' || coalesce(group_concat(nullif({name}, '[]')), '') || ']'" for name in _SPANS)},
-            min(min({", ".join(_OF_A_STEP)})) AS least,
+            min(min({", ".join(OF_A_STEP)})) AS least,
             max(id) AS last
         FROM minutes WHERE at >= ?2 AND at < ?3 AND provider_id = ?4 GROUP BY 1
     ) AS step JOIN minutes AS last ON last.id = step.last ORDER BY step.at
@@ -99,7 +86,7 @@ def _minute(provider_id: str, row: tuple[Any, ...]) -> Minute:
         limit=limit,
         waits=together(_spans(waits)),
         first_bytes=together(_spans(first_bytes)),
-        **dict(zip(_OF_A_STEP, numbers, strict=True)),
+        **dict(zip(OF_A_STEP, numbers, strict=True)),
     )
 
 

@@ -1,9 +1,25 @@
 # Minutes put together to longer steps. Pure.
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 
 from proxy.store.records import Minute, Span
+
+# What each number of a step is of those of its minutes, also where the database puts them together.
+OF_A_STEP: Mapping[str, Literal["sum", "max"]] = {
+    "seen_ms": "sum",
+    "in_flight_max": "max",
+    "in_flight_ms": "sum",
+    "queued_max": "max",
+    "queued_ms": "sum",
+    "oldest_wait_ms": "max",
+    "granted": "sum",
+    "completed": "sum",
+    "rate_limited": "sum",
+    "reduced": "sum",
+    "paused_ms": "sum",
+}
 
 
 def steps(minutes: Iterable[Minute], step_ms: int) -> list[Minute]:
@@ -28,23 +44,17 @@ def _together(at: int, minutes: Sequence[Minute]) -> Minute:
     last = minutes[-1]
     if len(minutes) == 1 and last.at == at:
         return last
+    numbers: dict[str, int] = {
+        name: (sum if of == "sum" else max)(getattr(minute, name) for minute in minutes)
+        for name, of in OF_A_STEP.items()
+    }
     return Minute(
         provider_id=last.provider_id,
         at=at,
-        seen_ms=sum(minute.seen_ms for minute in minutes),
         limit=last.limit,
-        in_flight_max=max(minute.in_flight_max for minute in minutes),
-        in_flight_ms=sum(minute.in_flight_ms for minute in minutes),
-        queued_max=max(minute.queued_max for minute in minutes),
-        queued_ms=sum(minute.queued_ms for minute in minutes),
-        oldest_wait_ms=max(minute.oldest_wait_ms for minute in minutes),
-        granted=sum(minute.granted for minute in minutes),
-        completed=sum(minute.completed for minute in minutes),
-        rate_limited=sum(minute.rate_limited for minute in minutes),
-        reduced=sum(minute.reduced for minute in minutes),
-        paused_ms=sum(minute.paused_ms for minute in minutes),
         waits=together(minute.waits for minute in minutes),
         first_bytes=together(minute.first_bytes for minute in minutes),
+        **numbers,
     )
 
 

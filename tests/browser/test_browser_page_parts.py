@@ -29,8 +29,7 @@ async def window(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 async def call(window: Window, module: str, name: str, *arguments: Any) -> Any:
-    script = "async ([file, name, given]) => (await import(new URL(file, document.baseURI)))[name](...given)"
-    return await window.page.evaluate(script, [f"page/{module}.js", name, list(arguments)])
+    return await window.call(f"page/{module}.js", name, *arguments)
 
 
 async def words(window: Window, name: str, *arguments: Any) -> Any:

@@ -25,8 +25,7 @@ async def window(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> 
 
 async def call(window: Window, module: str, name: str, *arguments: Any) -> Any:
     """What a function of one of the modules answers."""
-    script = "async ([url, name, given]) => (await import(new URL(url, document.baseURI)))[name](...given)"
-    return await window.page.evaluate(script, [f"page/plots_{module}.js", name, list(arguments)])
+    return await window.call(f"page/plots_{module}.js", name, *arguments)
 
 
 async def test_lengths_of_time_are_as_people_say_them(window: Window) -> None:

@@ -4,13 +4,12 @@
 # Rule 2: a narrow screen loses what matters least: the path, the conversation, the slots' row of cells.
 # Rule 3: a thousand waiters cost no more than those who are seen.
 
-from datetime import datetime
 from typing import Any, NamedTuple
 
 from rich.cells import cell_len
 from rich.text import Text
 
-from proxy.cli.lengths import span
+from proxy.cli.lengths import moment, span
 from proxy.cli.live.board import PROVIDER, SLOT, Board, Row
 from proxy.cli.overview import limited, style
 from proxy.cli.states import states
@@ -83,7 +82,7 @@ def _window(board: Board, width: int, room: int, begin: int) -> tuple[list[Text]
 
 def _title(board: Board, width: int) -> list[Text]:
     facts = board.facts
-    at = datetime.fromtimestamp(facts.at_ms / 1000).astimezone()
+    at = moment(facts.at_ms)
     lines = [Text(fit(f"slotgate {steady(facts.proxy['version'])}  {at:%H:%M:%S}", width), "dim")]
     if board.lost:
         lines += [Text(line, "bold red") for line in folded(steady(f"as it was: {board.lost}"), width)]

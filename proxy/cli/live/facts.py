@@ -1,11 +1,11 @@
 # What the proxy says at one moment: everything that the screen shows.
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
 from proxy.cli.admin import Admin
 from proxy.cli.failure import Failure
+from proxy.service.clock import wall_ms
 
 Entry = dict[str, Any]
 
@@ -44,4 +44,4 @@ def look(admin: Admin) -> Facts:
                 if failure.status != _NOT_FOUND:  # it went meanwhile
                     raise
     clocks = [place["now"] for place in places.values() if "now" in place]
-    return Facts(proxy=proxy, entries=entries, places=places, at_ms=max(clocks, default=time.time_ns() // 1_000_000))
+    return Facts(proxy=proxy, entries=entries, places=places, at_ms=max(clocks, default=wall_ms()))

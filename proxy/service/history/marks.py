@@ -5,7 +5,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from proxy.service.words import lasting
+from proxy.core.pause import OPERATOR
+from proxy.service.words import CAUSES, lasting
 from proxy.store import SavedEvent
 
 Data = Mapping[str, Any]
@@ -13,16 +14,7 @@ Data = Mapping[str, Any]
 EVENTS = ("rate_limited", "reduced", "paused", "resumed", "limit_set", "reclaimed")  # of which there are marks
 KINDS = (*EVENTS, "restored")
 
-_BY_HAND = "operator"
-_CAUSES = {
-    _BY_HAND: "by hand",
-    "exhausted": "no requests left in this window",
-    "concurrency": "too many at once",
-    "rate": "too fast",
-    "quota": "the quota is used up",
-    "overload": "overloaded",
-    "none": "for no stated reason",
-}
+_CAUSES = {**CAUSES, "quota": "the quota is used up", "none": "for no stated reason"}
 _RESTORED = {"restore": "by hand", "auto_restore": "by itself"}
 _SET_BY = {"file": "by the file", "learned": "as learned from refusals"}
 
@@ -60,7 +52,7 @@ def _paused(at: int, data: Data) -> str:
 
 
 def _resumed(_: int, data: Data) -> str:
-    texts = {_BY_HAND: "resumed by hand", "unlimited": "resumed: there is no limit any more"}
+    texts = {OPERATOR: "resumed by hand", "unlimited": "resumed: there is no limit any more"}
     return texts.get(str(data.get("cause")), "the pause is over")
 
 
@@ -74,7 +66,7 @@ def _limit_set(_: int, data: Data) -> str:
 
 def _reclaimed(_: int, data: Data) -> str:
     span = _span(data.get("afterMs") or 0)
-    whys = {"silent": f"silent for {span}", "max_hold": f"held for {span}", _BY_HAND: f"by hand after {span}"}
+    whys = {"silent": f"silent for {span}", "max_hold": f"held for {span}", OPERATOR: f"by hand after {span}"}
     return f"slot reclaimed: {whys.get(str(data.get('why')), 'it was stuck')}"
 
 

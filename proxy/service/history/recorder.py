@@ -9,6 +9,7 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from proxy.core.model import Snapshot
+from proxy.service.clock import whole_ms
 from proxy.service.metrics import BUCKETS_S, Tally
 from proxy.store import MINUTE_MS, Minute, Span
 
@@ -130,23 +131,23 @@ class Recorder:
     def _minute(self, provider_id: str, running: _Running, tally: Tally) -> Minute:
         counted = tally.since(self._tallies.get(provider_id, Tally()))
         granted = sum(counted.waits)
-        waits, longest_ms = _bounded(_spans(counted.waits), _ms(running.oldest_wait_s))
+        waits, longest_ms = _bounded(_spans(counted.waits), whole_ms(running.oldest_wait_s))
         return Minute(
             provider_id=provider_id,
             at=self.at,
-            seen_ms=_ms(self._seen_s),
+            seen_ms=whole_ms(self._seen_s),
             limit=running.limit,
             # Whoever was granted was in flight, even if no look fell into that moment.
             in_flight_max=max(running.in_flight_max, 1 if granted else 0),
-            in_flight_ms=_ms(running.in_flight_s),
+            in_flight_ms=whole_ms(running.in_flight_s),
             queued_max=running.queued_max,
-            queued_ms=_ms(running.queued_s),
+            queued_ms=whole_ms(running.queued_s),
             oldest_wait_ms=longest_ms,
             granted=granted,
             completed=counted.completed,
             rate_limited=counted.rate_limited,
             reduced=counted.reduced,
-            paused_ms=_ms(running.paused_s),
+            paused_ms=whole_ms(running.paused_s),
             waits=waits,
             first_bytes=_spans(counted.first_bytes),
         )
@@ -172,7 +173,3 @@ def _bounded(waits: tuple[Span, ...], seen_ms: int) -> tuple[tuple[Span, ...], i
     if longest_ms == low_ms and high_ms is None:
         return waits, longest_ms
     return (*waits[:-1], Span(low_ms, float(longest_ms), number)), longest_ms
-
-
-def _ms(seconds: float) -> int:
-    return round(seconds * 1000)

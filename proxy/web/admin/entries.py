@@ -9,7 +9,7 @@ from proxy.core.forecast import Expected
 from proxy.core.model import Phase, RateLimit, Slot, Snapshot, Ticket
 from proxy.service import words
 from proxy.service.admission import Admission
-from proxy.service.clock import Clock
+from proxy.service.clock import Clock, whole_ms
 from proxy.service.runtime import Runtime
 
 Entry = dict[str, object]
@@ -32,7 +32,7 @@ def provider(admission: Admission, runtime: Runtime) -> Entry:
         "waitsFor": waits_for and {"code": waits_for.code.value, "words": words.waits_for(waits_for, now)},
         "expectedWaitMs": _maybe_ms(admission.scheduler.newcomer_wait_s(now, clock.wall_ms())),
         "paused": snapshot.paused_until_at is not None,
-        "cooldownMs": _ms(snapshot.cooldown_s),
+        "cooldownMs": whole_ms(snapshot.cooldown_s),
         "cooldownBy": standing.cooldown_by,
         "autoReduced": snapshot.auto_reduced,
         "lastRateLimit": None if snapshot.last_rate_limit is None else _rate_limit(snapshot.last_rate_limit),
@@ -54,13 +54,16 @@ def _learned(snapshot: Snapshot, clock: Clock) -> Entry:
     if snapshot.learns_cooldown:
         known["cooldownAuto"] = True
     if snapshot.lag_s is not None:
-        known["lagMs"] = _ms(snapshot.lag_s)
+        known["lagMs"] = whole_ms(snapshot.lag_s)
     if snapshot.external is not None:
         known["externalUse"] = snapshot.external
     if snapshot.strikes or snapshot.strikes_allowed is not None:
         known["strikes"] = {"today": snapshot.strikes, "allowed": snapshot.strikes_allowed}
     if snapshot.restore_at is not None and snapshot.restore_after_s is not None:
-        known |= {"restoreAt": clock.to_wall_ms(snapshot.restore_at), "restoreAfterMs": _ms(snapshot.restore_after_s)}
+        known |= {
+            "restoreAt": clock.to_wall_ms(snapshot.restore_at),
+            "restoreAfterMs": whole_ms(snapshot.restore_after_s),
+        }
     if snapshot.few_left_until_at is not None:
         known["fewLeftUntil"] = clock.to_wall_ms(snapshot.few_left_until_at)
     if snapshot.quota is not None:
@@ -121,7 +124,7 @@ def _waiter(position: int, expected: Expected, starred: bool, now: float, now_ms
         "position": position,
         **_who(ticket),
         "starred": starred,
-        "waitingMs": _ms(waiting_s),
+        "waitingMs": whole_ms(waiting_s),
         "why": words.place(ticket, starred=starred, rests_s=rests_s, waiting_s=waiting_s, now_ms=now_ms),
         "expectedWaitMs": _maybe_ms(expected.wait_s),
     }
@@ -134,8 +137,8 @@ def _slot(slot: Slot, clock: Clock, now: float) -> Entry:
         "phase": slot.phase.value,
         "grantedAt": clock.to_wall_ms(slot.granted_at),
         "lastByteAt": clock.to_wall_ms(slot.last_byte_at),
-        "ageMs": _ms(now - slot.granted_at),
-        "silentMs": _ms(now - slot.last_byte_at),
+        "ageMs": whole_ms(now - slot.granted_at),
+        "silentMs": whole_ms(now - slot.last_byte_at),
         "bytes": slot.bytes,
     }
     if slot.phase is Phase.COOLING:
@@ -155,9 +158,5 @@ def _gate(snapshot: Snapshot, clock: Clock) -> Entry | None:
     return {"observed": reading.observed, "at": clock.to_wall_ms(reading.at), "error": reading.error}
 
 
-def _ms(seconds: float) -> int:
-    return round(seconds * 1000)
-
-
 def _maybe_ms(seconds: float | None) -> int | None:
-    return None if seconds is None else _ms(seconds)
+    return None if seconds is None else whole_ms(seconds)
