@@ -91,6 +91,47 @@ async def test_both_stores_put_minutes_together_alike(path, minute, step):
     assert [each.at % (step * MINUTE_MS) for each in found[0]] == [0] * len(found[0])
 
 
+async def test_a_step_has_the_sums_the_greatest_and_the_last_limit_of_its_minutes(store, minute):
+    at = NOW - NOW % (10 * MINUTE_MS)
+    other = minute(
+        at + MINUTE_MS,
+        seen_ms=30_000,
+        limit=3,
+        in_flight_max=3,
+        in_flight_ms=60_000,
+        queued_max=9,
+        queued_ms=10_000,
+        oldest_wait_ms=40_000,
+        granted=5,
+        completed=6,
+        rate_limited=1,
+        reduced=2,
+        paused_ms=7_000,
+        waits=(Span(0.0, 1.0, 1),),
+        first_bytes=(Span(2.5, 5.0, 3),),
+    )
+    await store.append_minutes([minute(at), other])
+    assert await store.minutes("api.example.com", **EVER, step_ms=10 * MINUTE_MS) == [
+        minute(
+            at,
+            seen_ms=90_000,
+            limit=3,
+            in_flight_max=4,
+            in_flight_ms=210_000,
+            queued_max=9,
+            queued_ms=100_000,
+            oldest_wait_ms=40_000,
+            granted=17,
+            completed=17,
+            rate_limited=3,
+            reduced=3,
+            paused_ms=37_000,
+            waits=(Span(0.0, 1.0, 11), Span(600_000.0, None, 2)),
+            first_bytes=(Span(1.0, 2.5, 11), Span(2.5, 5.0, 3)),
+        )
+    ]
+
+
 async def test_minutes_older_than_seven_days_are_dropped(store, minute, monkeypatch):
     monkeypatch.setattr(sqlite, "PRUNE_MINUTES", 1)
     for at in (NOW - MINUTE_MS, NOW, NOW + HISTORY_MS):
