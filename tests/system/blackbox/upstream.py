@@ -17,12 +17,13 @@ Behaviour = Callable[[Call], Awaitable[None]]
 
 
 class FakeUpstream:
-    """A listening provider. Every POST is counted; `limit` is what it enforces, `lag` how long its own books keep a
-    call that has ended."""
+    """A listening provider. Every POST is counted, or what `counts` says; `limit` is what it enforces, `lag` how long
+    its own books keep a call that has ended."""
 
     def __init__(self, *, limit: int | None = None, lag: float = 0.0) -> None:
         self.limit, self.lag = limit, lag
         self.behaviour: Behaviour = hold
+        self.counts: Callable[[Head], bool] = _is_post
         self.usage: Usage | None = None
         self.port = 0
         self.failures: list[BaseException] = []  # of behaviours: a fault of the test
@@ -86,7 +87,7 @@ class FakeUpstream:
     # --- what connections tell -------------------------------------------------------------------------------------
 
     def opened(self, connection: Connection, head: Head) -> Call:
-        call = Call(connection, head, counted=head.method == "POST")
+        call = Call(connection, head, counted=self.counts(head))
         if call.counted:
             self.open += 1
         return call
@@ -172,3 +173,7 @@ class Usage:
 
 async def hold(call: Call) -> None:
     """Leaves the call to the test."""
+
+
+def _is_post(head: Head) -> bool:
+    return head.method == "POST"

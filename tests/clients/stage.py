@@ -1,0 +1,109 @@
+# A fake model, the real proxy in front of it, a tap in front of the proxy, and the programs that a test starts.
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from blackbox.process import Proxy
+from blackbox.rig import Rig
+
+from clients.model.model import Model, Script
+from clients.program import Npm, Pip, Program
+from clients.recorded import Message, exchanges, expected_upstream
+from clients.running import Place, Running
+from clients.tap import Tap
+
+PROMPT = "Read the file notes.txt and tell me its marker."
+NAME = "up"  # of the upstream, as a rig knows it
+
+Installed = Callable[[str, Npm | Pip], Path]  # a program's name and packages → their folder
+Stages = Callable[..., Awaitable["Stage"]]  # an upstream's options → a stage
+
+
+class Stage:
+    """`rig` has the proxy's admin API; its limit is 1 unless the test says otherwise."""
+
+    def __init__(self, model: Model, rig: Rig, tap: Tap, installed: Installed) -> None:
+        self.model, self.rig, self.tap = model, rig, tap
+        self._installed = installed
+        self._running: list[Running] = []
+
+    async def start(
+        self,
+        program: Program,
+        prompt: str = PROMPT,
+        *,
+        direct: bool = False,
+        workspace: str | None = None,
+        refusals: int = 0,
+    ) -> Running:
+        """`direct`: without the proxy. `workspace` is named in the base URL."""
+        in_front = f"/~{quote(workspace, safe='')}" if workspace else ""
+        through = f"http://127.0.0.1:{self.tap.port}{in_front}/{NAME}"
+        installed = await asyncio.to_thread(self._installed, program.name, program.install)
+        place = Place.make(program, installed, self.model.upstream.url if direct else through)
+        tool = program.tool(place.workplace)
+        self.model.scripts[place.workplace.key] = Script(tool=tool, refusals=refusals)
+        running = await Running.start(program, place, prompt)
+        self._running.append(running)
+        return running
+
+    def passed(self) -> list[tuple[Message, Message | None]]:
+        """Every request that came through the tap, with its answer, in the order of the connections."""
+        return [pair for line in self.tap.lines for pair in exchanges(bytes(line.sent), bytes(line.received))]
+
+    def differences(self) -> list[str]:
+        """Where the bytes that the upstream received are not those that a client sent, or an answer is not the
+        upstream's. Needs a stage on which nothing went past the proxy."""
+        authority = urlsplit(self.model.upstream.url).netloc
+        due = [
+            (expected_upstream(request, _prefix(request), authority), answer)
+            for request, answer in self.passed()
+            if answer is None or answer.head.get("x-slotgate-error") is None
+        ]
+        came = [call.head.raw + call.body for call in self.model.upstream.calls]
+        found = [f"the upstream never got {_start(raw)}" for raw, _ in due if raw not in came]
+        return found + [f"nobody sent {_start(raw)}" for raw in came if raw not in [raw for raw, _ in due]]
+
+    async def leave(self) -> None:
+        for running in self._running:
+            await running.discard()
+        self._running.clear()
+
+
+def _prefix(request: Message) -> str:
+    """What of the target is for the proxy: `/up` or `/~workspace/up`."""
+    target = request.head.target
+    return target[: target.index(f"/{NAME}") + len(NAME) + 1]
+
+
+def _start(raw: bytes) -> str:
+    head, _, body = raw.partition(b"\r\n\r\n")
+    return f"{head.decode('latin-1')} and {len(body)} bytes"
+
+
+@contextlib.asynccontextmanager
+async def a_stage(directory: Path, installed: Installed, options: Mapping[str, Any]) -> AsyncIterator[Stage]:
+    """`options` are the upstream's."""
+    model = Model()
+    await model.upstream.start()
+    upstream = {"url": model.upstream.url, "limit": 1, "cooldown": "0s", "pause": {"default": "200ms"}, **options}
+    proxy = Proxy(directory, {"upstreams": {NAME: upstream}})
+    rig = Rig(proxy, {NAME: model.upstream})
+    await proxy.start()
+    tap = Tap(proxy.address)
+    await tap.start()
+    stage = Stage(model, rig, tap, installed)
+    try:
+        yield stage
+        await rig.at_rest()
+    finally:
+        await stage.leave()
+        rig.leave()
+        tap.stop()
+        await proxy.discard()
+        await model.upstream.stop()
+        await asyncio.sleep(0)
