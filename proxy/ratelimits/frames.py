@@ -5,6 +5,7 @@
 # Rule 2: only what shows the mark of an error is cut out. Nearly every piece ends a frame and shows none: whoever has
 #         them may keep these to himself (`ends`). A model's text hardly shows one: JSON escapes the quotes in it.
 # Rule 3: bounded: what is too long to be an error is dropped up to its end, and reading goes on behind it.
+# Rule 4: what came last is kept: when a client leaves, it says whether the answer was over (final.py).
 
 import re
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from struct import Struct
 from typing import ClassVar, Protocol
 
 from proxy.ratelimits.bodies import is_json
+from proxy.ratelimits.final import BEGINNING, is_final_element, is_final_event, is_final_line
 
 FRAME_MAX = 256 * 1024  # bytes; OpenAI's response.failed repeats the instructions and tools of its request
 DOCUMENT_MAX = 64 * 1024  # bytes of a whole JSON object: errors are short
@@ -53,6 +55,9 @@ class Framing(Protocol):
     def end(self) -> Frames:
         """The payload is whole, or was cut: what is left of it."""
 
+    def finished(self) -> bool:
+        """Whether what came last ends the answer, as its dialect says it."""
+
 
 class _Separated:
     """Frames with newlines between them."""
@@ -64,6 +69,8 @@ class _Separated:
     def __init__(self) -> None:
         self._rest = bytearray()  # of a frame whose end has not come; empty between two frames
         self._dropping = False  # the frame is too long: `_rest` is its last byte
+        self._beginning = b""  # of the frame that is dropped
+        self._last = b""  # the frames that were whole last
 
     @property
     def ends(self) -> tuple[bytes, ...]:
@@ -72,22 +79,33 @@ class _Separated:
     def feed(self, data: bytes) -> Frames:
         rest = self._rest
         if not rest and data.endswith(self._ends) and not _marked(data):  # the word alone is no mark
+            self._last = data
             return NONE
         fresh = max(len(rest) - 1, 0)  # a separator may lie across two pieces
         rest += data if rest else data.lstrip(b"\r\n")
         stop = max(rest.rfind(separator, fresh) for separator in self._separators)
         if stop < 0:
             if self._dropping or len(rest) > FRAME_MAX + 2:  # with a CRLF that may belong to its end
+                self._beginning = self._beginning or bytes(rest[:BEGINNING])
                 self._dropping = True
                 del rest[:-1]
             return NONE
-        frames = self._frames(bytes(rest[:stop]))
+        whole = bytes(rest[:stop])
+        frames = self._frames(whole)
+        self._last, self._beginning = self._beginning + whole, b""
         self._rest = rest[stop:].lstrip(b"\r\n")
         self._dropping = False
         return frames
 
     def end(self) -> Frames:
         return self._frames(bytes(self._rest))
+
+    def finished(self) -> bool:
+        begun = self._beginning or bytes(self._rest)
+        return any(map(self._is_final, (*self._between.split(self._last), begun)))
+
+    def _is_final(self, frame: bytes) -> bool:
+        raise NotImplementedError
 
     def _frames(self, data: bytes) -> Frames:
         if not _marked(data):
@@ -105,6 +123,9 @@ class Events(_Separated):
     _separators = (b"\n\n", b"\n\r", b"\r\r")  # each pair of line ends holds one of these, and CRLF alone does not
     _between = re.compile(rb"(?:\n\n|\n\r|\r\r)[\r\n]*")
 
+    def _is_final(self, frame: bytes) -> bool:
+        return is_final_event(frame)
+
 
 class Lines(_Separated):
     """A JSON value on each line."""
@@ -112,6 +133,9 @@ class Lines(_Separated):
     _ends = (b"\n",)
     _separators = (b"\n", b"\r")
     _between = re.compile(rb"[\r\n]+")
+
+    def _is_final(self, frame: bytes) -> bool:
+        return is_final_line(frame)
 
 
 class Document:
@@ -135,6 +159,9 @@ class Document:
         body = b"".join(self._pieces)
         return [body] if _marked(body) and is_json(body) else NONE
 
+    def finished(self) -> bool:
+        return is_json(b"".join(self._pieces))
+
 
 _TEXT = re.compile(rb'["\\]')
 _STRUCTURE = re.compile(rb'["{}\[\]]')
@@ -151,6 +178,7 @@ class Elements:
         self._quoted = False
         self._escaped = 0  # bytes of the next piece that a backslash has taken
         self._over = False  # what is in the array are no objects
+        self._last = b""  # the element that was whole last
 
     def feed(self, data: bytes) -> Frames | None:
         if self._over:
@@ -184,11 +212,14 @@ class Elements:
     def end(self) -> Frames:
         return NONE  # an element that is not whole says nothing
 
+    def finished(self) -> bool:
+        return bool(self._last) and (self._depth == 0 or is_final_element(self._last))
+
     def _keep(self, data: bytes) -> None:
         self._element += data[: FRAME_MAX + 1 - len(self._element)]
 
     def _take(self) -> Frames:
-        element = bytes(self._element)
+        element = self._last = bytes(self._element)
         self._element.clear()
         return [element] if len(element) <= FRAME_MAX and _marked(element) else NONE
 
@@ -225,3 +256,6 @@ class Messages:
 
     def end(self) -> Frames:
         return NONE
+
+    def finished(self) -> bool:
+        return False  # AWS' SDKs read to the end

@@ -65,6 +65,9 @@ class _Sniffed:
     def end(self) -> Frames:
         return NONE if self._inner is None else self._inner.end()
 
+    def finished(self) -> bool:
+        return self._inner is not None and self._inner.finished()
+
     def _framing(self, start: bytes) -> Framing | None:
         if start.startswith(b"{"):
             return self._objects()
@@ -105,6 +108,9 @@ class _Objects:
             self._inner.feed(bytes(self._start))
         return self._inner.end()
 
+    def finished(self) -> bool:
+        return is_json(bytes(self._start)) if self._inner is None else self._inner.finished()
+
 
 class _Unpacked:
     """The payload of a body with a Content-Encoding."""
@@ -121,6 +127,9 @@ class _Unpacked:
 
     def end(self) -> Frames:
         return self._inner.end()
+
+    def finished(self) -> bool:
+        return self._inner.finished()
 
 
 _JSON = partial(_Sniffed, _Objects, Elements)

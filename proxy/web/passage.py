@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable
 
 from proxy.core.model import Phase, Slot
-from proxy.errors import StaleConnection, WireError
+from proxy.errors import StaleConnection, UpstreamCut, WireError
 from proxy.service.clock import Clock
 from proxy.wire.exchange import Exchange, Sink
 from proxy.wire.pool import Pool
@@ -61,6 +61,7 @@ class Passage:
         self._tunnel: UpstreamTunnel | None = None
         self._moved = 0
         self._stuck = False
+        self._satisfied = False  # the client has left with the whole answer
 
     def __repr__(self) -> str:
         return f"<Passage {self._request} {self.relay}>"
@@ -89,6 +90,10 @@ class Passage:
                 if self.aborted is not None:  # in this very moment: there is no slot to send it again with
                     raise self.aborted from None
                 connection = self.exchange = None
+            except UpstreamCut:
+                if not self._satisfied:
+                    raise
+                return
             else:
                 return
             finally:
@@ -150,7 +155,7 @@ class Passage:
 
     def _client_left(self) -> None:
         exchange = self.exchange
-        if exchange is None or not (self.relay.looks_finished() or exchange.switched):
+        if exchange is None or not (self.relay.whole or exchange.finished() or exchange.switched):
             self._cancel()
         elif exchange.switched and self._request.broken:
             exchange.close()
@@ -158,6 +163,7 @@ class Passage:
             exchange.connection.finish()  # what it said in the tunnel is on its way yet
             asyncio.get_running_loop().call_later(FLUSH_S, exchange.close)
         else:
+            self._satisfied = True
             asyncio.get_running_loop().call_later(LAST_WORDS_S, exchange.close)
 
     def abort(self, why: str) -> None:

@@ -7,6 +7,7 @@
 #         some servers send it before they look.
 # Rule 4: looking at what may be an error costs as much as many pieces that cannot. An answer full of it has nothing to
 #         tell, and shall not hold up the others.
+# Rule 5: what was left unread last is kept: whether it was the final event is looked at when the client leaves.
 
 from typing import Protocol
 
@@ -38,6 +39,9 @@ class Success:
     _begun = False
     _over = False
     _looked_at = 0
+    _chunk = b""  # the last one that was left unread, and the one before it
+    _chunk_before = b""
+    _piece = b""  # the last one that was left unread and is no chunk
 
     def __init__(self, watcher: Watcher, reading: Reading) -> None:
         self._watcher = watcher
@@ -51,9 +55,12 @@ class Success:
         ends = self._ends and data[end - 2 : end] == b"\n\n"  # an event, or a line, whichever it is
         if not ends or data.find(b"error") >= 0 or data.find(b"base_resp") >= 0:
             self.payload(data[start:end])
+        else:
+            self._chunk_before, self._chunk = self._chunk, data
 
     def payload(self, data: bytes) -> None:
         if data.endswith(self._ends) and not may_be_marked(data):
+            self._piece = data
             return
         framing = self._framing
         if framing is None:
@@ -76,6 +83,18 @@ class Success:
         if data:
             self.payload(data)
         self.close()
+
+    def finished(self) -> bool:
+        if self._framing is None:
+            return False
+        unread = [piece[piece.find(b"\r\n") + 2 : -2] for piece in (self._chunk_before, self._chunk)]
+        return self._framing.finished() or any(map(self._finishes, (*unread, self._piece)))
+
+    def _finishes(self, piece: bytes) -> bool:
+        """Whether a piece that was left unread ends the answer."""
+        framing = self._reading.framing()
+        framing.feed(piece)
+        return framing.finished()
 
     # --- watching ---
 

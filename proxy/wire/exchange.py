@@ -57,6 +57,9 @@ class Reader(Protocol):
     def end(self, data: bytes) -> None:
         """What the last one held."""
 
+    def finished(self) -> bool:
+        """Whether the answer's final event has come."""
+
 
 class Exchange:
     """One request on one connection. Await `ended`; call `close` to give up. The sink may set `reader` in its `begin`,
@@ -95,6 +98,10 @@ class Exchange:
     def cut_looks_whole(self) -> bool:
         """Whether an end here would pass for the answer's, although its framing has an end of its own."""
         return isinstance(self._body, Chunked) and self._body.looks_whole
+
+    def finished(self) -> bool:
+        """Whether who reads along has seen the answer's final event: a client that leaves now has all it wanted."""
+        return self.reader is not None and self.reader.finished()
 
     def send(self, data: bytes) -> None:
         """Bytes of the request."""

@@ -4,7 +4,6 @@
 # Rule 2: the framing stays the upstream's. Only an HTTP/1.0 client, which knows no chunks, gets the bare payload.
 # Rule 3: an answer is whole only after `end`. Whatever else stops it shows as a cut.
 
-import re
 from collections.abc import Callable
 from typing import Protocol
 
@@ -13,14 +12,6 @@ from proxy.wire.body import Chunked
 from proxy.wire.head import CHUNKED, UNTIL_CLOSE, ResponseHead
 from proxy.wire.head_writer import response_bytes
 from proxy.wire.request import Request
-
-# The final events after which clients close without reading on (facts: clients, early close). Only whole lines count:
-# the same words inside a JSON string do not begin a line.
-_FINAL_EVENT = re.compile(
-    rb"(?:^|\n)(?:data: ?\[DONE\]"
-    rb"|event: ?(?:message_stop|response\.(?:completed|failed|incomplete))"
-    rb'|data: ?\{"type": ?"(?:message_stop|response\.(?:completed|failed|incomplete))")'
-)
 
 
 class Meter(Protocol):
@@ -37,8 +28,6 @@ class Relay:
     status: int | None = None
     whole = False
     began_at: float | None = None
-    _last = b""
-    _before_last = b""
     _dechunker: "_Dechunker | None" = None
 
     def __init__(self, request: Request, meter: Meter, now: Callable[[], float]) -> None:
@@ -79,7 +68,6 @@ class Relay:
             self.data(data)
         else:
             meter.bytes += len(data)
-            self._last = data
             self._client.write(answer + data)  # in one piece: each is a system call, and a packet
 
     def switch(self, head: ResponseHead) -> None:
@@ -94,7 +82,6 @@ class Relay:
         meter = self._meter
         meter.bytes += len(data)
         meter.last_byte_at = self._now()
-        self._before_last, self._last = self._last, data
         if self._dechunker is not None:
             data = self._dechunker.payload(data)
         self._client.write(data)
@@ -105,10 +92,6 @@ class Relay:
     def cut(self, *, at_once: bool = False, looks_whole: bool = False) -> None:
         """The answer will not become whole: show it, also where what came of it `looks_whole`."""
         self._client.cut(at_once=at_once, reset=looks_whole)
-
-    def looks_finished(self) -> bool:
-        """Whether the last bytes held a final event: a client that leaves now has all it wanted."""
-        return self.whole or _FINAL_EVENT.search((self._before_last + self._last)[-16384:]) is not None
 
 
 class _Dechunker:

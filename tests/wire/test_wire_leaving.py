@@ -1,6 +1,8 @@
 # A client that leaves, by FIN or RST, in each phase of its request: its upstream connection ends at once, and its slot
 # is free (spec §6.3, §6.4, §10).
 
+import zlib
+
 import pytest
 from rawsides.message import CHUNKED, LAST_CHUNK, answer, begun, chunk, get, post, request
 from rawsides.rig import becomes
@@ -140,13 +142,19 @@ FINAL = [
     b'event: response.completed\ndata: {"type":"response.completed"}\n\n',
     b'data: {"type":"response.completed","response":{}}\n\n',
     b'data: {"type": "message_stop"}\n\n',
+    b'event: message_stop\r\ndata: {"type":"message_stop"}\r\n\r\n',
+    b'data: {"response":{},"type":"response.incomplete"}\n\n',
+    b'data: {"candidates":[{"finishReason":"STOP"}]}\n\n',
+    b"data: [DONE]\n\n: and a comment\n\n",
 ]
 WORDS = [  # SSE-12: in content they end nothing
     b'data: {"delta":"data: [DONE]"}\n\n',
     b'data: {"delta":"\\n\\ndata: [DONE]\\n\\n"}\n\n',
     b'data: {"delta":"event: message_stop"}\n\n',
     b'data: {"delta":{"type":"message_stop"}}\n\n',
+    b'data: {"choices":[{"finish_reason":"stop"}]}\n\n',
 ]
+STREAM = "Content-Type: text/event-stream"
 
 
 async def noticed(rig) -> None:
@@ -191,6 +199,65 @@ async def test_final_event_in_two_pieces_is_one(rig, at):
     await noticed(rig)
     link.close()
     assert (await rig.record()).outcome == "completed"
+
+
+async def left_after(rig, parts, *lines: str) -> str:
+    """How a request ended whose client has left after an answer in these parts, each a chunk."""
+    client, link = await rig.ask(post("/up/", b"{}"))
+    await link.until(b"{}")
+    await link.send(begun(CHUNKED, *lines))
+    await client.head()
+    for part in parts:
+        await link.send(chunk(part))
+        await client.exactly(len(chunk(part)))
+    client.close()
+    await noticed(rig)
+    link.close()  # without the last chunk, which nobody misses
+    return (await rig.record()).outcome
+
+
+DELTA = b'data: {"choices":[{"delta":{"content":"hello"}}]}\n\n'
+
+
+@pytest.mark.parametrize("at", range(1, len(FINAL[3])))
+@pytest.mark.asyncio(loop_factories=["uvloop"])
+async def test_final_event_in_two_chunks_is_one(rig, at):
+    """What is between chunks is in no line of the stream."""
+    assert await left_after(rig, [DELTA, FINAL[3][:at], FINAL[3][at:]], STREAM) == "completed"
+
+
+async def test_final_event_in_chunks_of_a_byte_is_one(rig):
+    ones = [FINAL[0][at : at + 1] for at in range(len(FINAL[0]))]
+    assert await left_after(rig, [DELTA, *ones], STREAM) == "completed"
+
+
+async def test_what_follows_the_final_event_in_a_chunk_of_its_own_takes_nothing_back(rig):
+    assert await left_after(rig, [DELTA, DELTA, FINAL[4], b": ping\n\n"], STREAM) == "completed"
+
+
+async def test_final_event_of_256_kib_is_one(rig):
+    """Codex closes on response.completed, which repeats all that was asked and said."""
+    long = b'event: response.completed\ndata: {"type":"response.completed","response":{"a":"%s"}}\n\n' % (
+        b"x" * 300_000
+    )
+    parts = [long[at : at + 60_000] for at in range(0, len(long), 60_000)]
+    assert await left_after(rig, [DELTA, *parts], STREAM) == "completed"
+
+
+@pytest.mark.parametrize(("event", "outcome"), [(FINAL[0], "completed"), (DELTA, "abandoned")])
+async def test_final_event_in_a_packed_stream_is_read_in_a_copy(rig, event, outcome):
+    packer = zlib.compressobj(wbits=31)
+    parts = [packer.compress(each) + packer.flush(zlib.Z_SYNC_FLUSH) for each in (DELTA, DELTA, event)]
+    assert await left_after(rig, parts, STREAM, "Content-Encoding: gzip") == outcome
+
+
+async def test_client_that_leaves_an_answer_in_an_unknown_coding_has_given_up(rig):
+    assert await left_after(rig, [DELTA, FINAL[0]], STREAM, "Content-Encoding: compress") == "abandoned"
+
+
+async def test_array_of_gemini_is_over_with_a_finish_reason(rig):
+    parts = [b'[{"candidates":[{"content":{}}]}\n', b',\r\n{"candidates":[{"finishReason":"STOP"}]}']
+    assert await left_after(rig, parts, "Content-Type: application/json") == "completed"
 
 
 @pytest.mark.parametrize("words", WORDS, ids=repr)
