@@ -5,6 +5,8 @@
 
 import json
 import socket
+import time
+import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -59,6 +61,16 @@ class Rig:
     def tls_upstream(self) -> socket.socket:
         """The proxy's next new connection to `tls`."""
         return self._context.wrap_socket(_prompt(self._tls.accept()[0]), server_side=True)
+
+    def wait_for_queue(self, length: int) -> None:
+        """Until so many wait at `one`; what brought them there is then over."""
+        while self._queued() < length:
+            time.sleep(0.05)
+
+    def _queued(self) -> int:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self._admin}/concurrency/status/one") as answer:
+            queued: int = json.load(answer)["queued"]
+        return queued
 
 
 def receive(sock: socket.socket, end: bytes) -> None:

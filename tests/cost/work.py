@@ -46,6 +46,7 @@ def queued_post(rig: Rig) -> Unit:
     for client in clients:
         client.sendall(message)
     upstream = rig.upstream()
+    rig.wait_for_queue(WAITING)
 
     def unit() -> None:
         receive(upstream, REQUEST_END)
