@@ -3,10 +3,11 @@
 # Rule 1: nobody shall rely on it without having been told; what gets an effect takes its line away from here.
 # Rule 2: a remark is no error: the proxy runs with it.
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from proxy.config import Settings
 from proxy.errors import StoreError
+from proxy.web.agents import AGENTS, Interim
 
 
 def remarks(settings: Settings) -> list[str]:
@@ -21,12 +22,22 @@ def _unfinished(settings: Settings) -> Iterator[str]:
 
 
 def _in_vain(settings: Settings) -> Iterator[str]:
+    yield from _breaking(settings.queue.keepalive)
     for provider in settings.providers.values():
         at = f"upstreams.{provider.upstreams[0]}"  # where `check` shows the settings of the provider
         if provider.auto_restore_s is not None and not provider.auto_reduce:
             yield f"{at}.auto_restore: without effect, since auto_reduce is false: nothing lowers the limit"
         if provider.learn_cooldown and provider.usage is None:
             yield f"{at}.cooldown: auto: there is no usage to learn from, so it only grows, after refusals"
+
+
+def _breaking(keepalive: str | Sequence[str]) -> Iterator[str]:
+    """Parts of a User-Agent that name a client which 102s break."""
+    for part in () if isinstance(keepalive, str) else keepalive:
+        for agent in AGENTS:
+            marks = [mark.decode() for mark in agent.marks]
+            if agent.interim is Interim.FATAL and any(part in mark or mark in part for mark in marks):
+                yield f"queue.keepalive: {part}: {agent.name} takes a 102 for the answer"
 
 
 def refused_state(settings: Settings) -> str | None:

@@ -1,40 +1,50 @@
 # Keeping waiting clients from giving up: an interim 102 now and then, for those known to need and to bear it (spec §9).
 #
-# Rule: never to others, never on HTTP/1.0. To Python's http.client a 102 is the answer; Go dies of the sixth.
+# Rule 1: never to others, and never on HTTP/1.0, which knows none.
+# Rule 2: a configured list is an operator's word, and beats what is known, but for a number that kills the client.
 
 import asyncio
 from collections.abc import Sequence
 from typing import Literal
 
+from proxy.web.agents import FEW, Interim, known, shortest_limit_s
 from proxy.wire.request import Request
 
-EVERY_S = 20.0  # a third of the shortest limit known, Gemini CLI's 60 s
+EVERY_S = shortest_limit_s() / 3  # two may be lost or late
 PROCESSING = b"HTTP/1.1 102 Processing\r\n\r\n"
-_NODE_MARKS = (b"GeminiCLI", b"gl-node", b"runtime/node")  # in a User-Agent: undici, with its limit on headers
+ANY_NUMBER = 1_000_000
+
+Keepalive = Literal["auto", "off"] | Sequence[str]
 
 
-def needs_interim(request: Request, keepalive: Literal["auto", "off"] | Sequence[str]) -> bool:
-    """Whether this client is to be kept waiting by 102s."""
+def interims(request: Request, keepalive: Keepalive) -> int:
+    """How many 102s this client may be sent while it waits: none, a few, or any number."""
     head = request.head
     if keepalive == "off" or head.minor == 0:
-        return False
-    if head.get(b"x-stainless-runtime") == b"node":
-        return True
-    agent = head.get(b"user-agent") or b""
-    marks = _NODE_MARKS if keepalive == "auto" else (*_NODE_MARKS, *(mark.encode() for mark in keepalive))
-    return any(mark in agent for mark in marks)
+        return 0
+    user_agent = head.get(b"user-agent") or b""
+    agent = known(user_agent, head.get(b"x-stainless-runtime"))
+    if keepalive == "auto" or not any(mark.encode() in user_agent for mark in keepalive):
+        return ANY_NUMBER if agent is not None and agent.interim is Interim.NEEDED else 0
+    return FEW if agent is not None and agent.interim is Interim.FEW else ANY_NUMBER
 
 
 class Patience:
-    """Sends a 102 every EVERY_S between `start` and `stop`."""
+    """Sends a 102 every EVERY_S between `start` and `stop`, in all as many as `left`. A request that waits more than
+    once has one for all of it."""
 
-    def __init__(self, request: Request, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, request: Request, left: int, loop: asyncio.AbstractEventLoop) -> None:
         self._request = request
+        self._left = left
         self._loop = loop
         self._timer: asyncio.TimerHandle | None = None
 
+    def __repr__(self) -> str:
+        return f"<Patience {self._left} left{', waiting' if self._timer else ''}>"
+
     def start(self) -> None:
-        self._timer = self._loop.call_later(EVERY_S, self._send)
+        if self._left > 0:
+            self._timer = self._loop.call_later(EVERY_S, self._send)
 
     def stop(self) -> None:
         if self._timer is not None:
@@ -42,5 +52,7 @@ class Patience:
             self._timer = None
 
     def _send(self) -> None:
+        self._left -= 1
+        self._timer = None
         self._request.connection.write(PROCESSING)
         self.start()

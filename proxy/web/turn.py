@@ -18,7 +18,7 @@ from proxy.web.identity import Identity
 from proxy.web.judge import Judge
 from proxy.web.outcome import carry, note
 from proxy.web.passage import Passage
-from proxy.web.patience import Patience, needs_interim
+from proxy.web.patience import Patience, interims
 from proxy.web.routing import Route
 from proxy.web.view import View
 from proxy.wire.body import Chunked, dechunked
@@ -51,6 +51,7 @@ class Turn:
         self._upgrade = upgrade
         self._admission = runtime.admission(route.place.upstream.provider_id)
         self._arrived_ms = runtime.clock.wall_ms()
+        self._patience: Patience | None = None  # once it waits
 
     def __repr__(self) -> str:
         return f"<Turn of {self._request} at {self._admission.provider_id}>"
@@ -142,14 +143,15 @@ class Turn:
 
     async def _wait(self, acquiring: Awaitable[Slot]) -> Slot:
         clock = self._runtime.clock
-        patience = Patience(self._request, asyncio.get_running_loop())
-        if needs_interim(self._request, self._view.settings.queue.keepalive):
-            patience.start()
+        if self._patience is None:
+            allowed = interims(self._request, self._view.settings.queue.keepalive)
+            self._patience = Patience(self._request, allowed, asyncio.get_running_loop())
+        self._patience.start()
         began_at = clock.now()
         try:
             return await acquiring
         finally:
-            patience.stop()
+            self._patience.stop()
             self._record.waited_ms += round((clock.now() - began_at) * 1000)
 
     async def _go(self, slot: Slot, *, absorb: bool) -> tuple[Judge, Passage]:

@@ -47,6 +47,14 @@ def test_check_says_which_keys_have_no_effect_beside_others(
     assert result.stderr.splitlines() == ([f"slotgate: upstreams.a.{remark}"] if remark else [])
 
 
+def test_check_says_which_parts_of_a_user_agent_name_a_client_that_102s_break(run: Run, tmp_path: Path) -> None:
+    file = write(tmp_path / "c.yaml", "queue: {keepalive: [my-agent, python-requests, urllib/, Go-http]}")
+    assert run("check", "--config", file).stderr.splitlines() == [
+        "slotgate: queue.keepalive: python-requests: requests takes a 102 for the answer",
+        "slotgate: queue.keepalive: urllib/: urllib takes a 102 for the answer",
+    ]
+
+
 def test_check_says_that_a_shared_state_is_not_there_yet(run: Run, tmp_path: Path) -> None:
     result = run("check", "--config", write(tmp_path / "c.yaml", REDIS))
     assert (result.exit_code, result.stderr.count("Redis"), "secret" in result.output) == (0, 1, False)

@@ -5,7 +5,8 @@ from rawsides.message import answer, post
 from rawsides.rig import becomes
 
 from proxy.web import patience
-from proxy.web.patience import PROCESSING, needs_interim
+from proxy.web.agents import FEW
+from proxy.web.patience import ANY_NUMBER, EVERY_S, PROCESSING, interims
 from proxy.wire.head import parse_request
 
 
@@ -38,27 +39,43 @@ OTHERS = [
 @pytest.mark.parametrize("keepalive", ["auto", (), ("other",)])
 @pytest.mark.parametrize("line", NEEDY)
 def test_known_clients_are_kept_alive(line, keepalive):
-    assert needs_interim(Asking(line), keepalive)
+    assert interims(Asking(line), keepalive) == ANY_NUMBER
 
 
 @pytest.mark.plain
 @pytest.mark.parametrize("line", OTHERS)
 def test_no_other_client_is(line):
     """To Python's http.client a 102 is the answer."""
-    assert not needs_interim(Asking(line), "auto")
+    assert interims(Asking(line), "auto") == 0
 
 
 @pytest.mark.plain
 @pytest.mark.parametrize("line", NEEDY)
 def test_nobody_is_when_it_is_off_or_in_http_1_0(line):
-    assert not needs_interim(Asking(line), "off")
-    assert not needs_interim(Asking(line, minor=0), "auto")
+    assert interims(Asking(line), "off") == 0
+    assert interims(Asking(line, minor=0), "auto") == interims(Asking(line, minor=0), [line[-4:]]) == 0
 
 
 @pytest.mark.plain
 def test_configured_parts_of_a_user_agent_count_too():
-    assert needs_interim(Asking("User-Agent: my-agent/1"), ("my-agent",))
-    assert not needs_interim(Asking("User-Agent: another/1"), ("my-agent",))
+    assert interims(Asking("User-Agent: my-agent/1"), ("my-agent",)) == ANY_NUMBER
+    assert interims(Asking("User-Agent: another/1"), ("my-agent",)) == 0
+
+
+@pytest.mark.plain
+def test_an_operator_s_word_beats_what_is_known_but_for_the_number_that_kills():
+    assert interims(Asking("User-Agent: python-requests/2"), ("python-requests",)) == ANY_NUMBER
+    assert interims(Asking("User-Agent: Go-http-client/1.1"), ("Go-http",)) == FEW
+    assert interims(Asking("User-Agent: Go-http-client/1.1"), ("other",)) == 0
+
+
+@pytest.mark.plain
+def test_what_a_102_breaks_is_sent_none_whatever_else_it_says():
+    assert interims(Asking("User-Agent: python-requests/2 gl-node/22", "x-stainless-runtime: node"), "auto") == 0
+
+
+def test_the_least_patient_client_hears_something_in_time_even_if_one_is_late():
+    assert EVERY_S == 20.0
 
 
 async def behind_a_holder(start, *lines: str, **queue):
@@ -85,6 +102,25 @@ async def test_waiting_client_hears_102s_until_its_grant_and_then_its_answer(sta
     assert heard.endswith(answer(b"mine"))
     assert set(heard[: -len(answer(b"mine"))].split(b"\r\n\r\n")) <= {PROCESSING[:-4], b""}
     assert heard.count(PROCESSING) < 3, "none after the grant"
+
+
+async def test_client_that_dies_of_the_sixth_102_hears_five_however_often_it_waits(start, monkeypatch):
+    monkeypatch.setattr(patience, "EVERY_S", 0.005)
+    rig = await start({"limit": 1, "absorb": 1, "pause": {"default": "100ms"}}, queue={"keepalive": ["Go-http"]})
+    _, link = await rig.ask(post("/up/held", b"{}"))
+    await link.until(b"{}")
+    client = await rig.client()
+    await client.send(post("/up/waits", b"{}", "User-Agent: Go-http-client/1.1"))
+    for _ in range(FEW - 2):
+        assert await client.head() == PROCESSING
+    await link.send(answer(b"held"))
+    await link.until(b"{}")
+    await link.send(answer(b"", status="429 Too Many Requests"))
+    await link.until(b"{}")
+    await link.send(answer(b"mine"))
+    heard = await client.until(b"mine")
+    assert heard.endswith(answer(b"mine"))
+    assert heard.count(PROCESSING) == 2
 
 
 async def test_refusal_follows_the_102s(start, monkeypatch):
