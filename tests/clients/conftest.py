@@ -17,10 +17,14 @@ from clients.install import Cache, NotInstalledError, cache_folder
 from clients.program import Npm, Pip
 from clients.stage import Installed, Stage, Stages, a_stage
 
+LIMIT_S = 900  # an install may be part of a test
 _SKIPPED = "not installed: "
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("clients") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(LIMIT_S))
     if "clients" in config.option.markexpr:
         return
     left = [item for item in items if item.get_closest_marker("clients") and not _is_fast(item)]
@@ -55,7 +59,7 @@ def cache(request: pytest.FixtureRequest) -> Cache:
     return Cache(cache_folder(), os.environ.get("PYTEST_XDIST_TESTRUNUID", f"{os.getpid()}"))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def installed(cache: Cache) -> Installed:
     """The folder of an install; skips the test if it cannot be made."""
 

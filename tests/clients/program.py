@@ -90,6 +90,7 @@ class Program:
     # What the model asks for first: a tool of the program's own with its arguments, that reads NOTES; or a text, for a
     # program without tools that goes on by itself after it.
     tool: Callable[[Workplace], Tool | str] = script_tool
+    finish: Callable[[str], Tool] | None = None  # for a program that ends by a tool alone: the last text → that tool
     prepare: Callable[[Workplace], None] = prepared_by_nothing  # writes its configuration
     command: Callable[[Workplace, str], list[str]]  # for one prompt, unattended, tools approved
     environment: Callable[[Workplace], Mapping[str, str]]  # on top of PATH, HOME, XDG_*, TERM and LANG

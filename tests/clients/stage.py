@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from blackbox.client import RawClient
 from blackbox.process import Proxy
 from blackbox.rig import Rig
+from blackbox.waiting import until
 
-from clients.model.model import Model, Script
+from clients.model.model import Model, Script, credential
 from clients.program import Npm, Pip, Program
 from clients.recorded import Message, exchanges, expected_upstream
 from clients.running import Place, Running
@@ -18,6 +20,8 @@ from clients.tap import Tap
 
 PROMPT = "Read the file notes.txt and tell me its marker."
 NAME = "up"  # of the upstream, as a rig knows it
+
+HOLDER = "sk-holder"
 
 Installed = Callable[[str, Npm | Pip], Path]  # a program's name and packages → their folder
 Stages = Callable[..., Awaitable["Stage"]]  # an upstream's options → a stage
@@ -46,14 +50,25 @@ class Stage:
         installed = await asyncio.to_thread(self._installed, program.name, program.install)
         place = Place.make(program, installed, self.model.upstream.url if direct else through)
         tool = program.tool(place.workplace)
-        self.model.scripts[place.workplace.key] = Script(tool=tool, refusals=refusals)
+        self.model.scripts[place.workplace.key] = Script(tool=tool, finish=program.finish, refusals=refusals)
         running = await Running.start(program, place, prompt)
         self._running.append(running)
         return running
 
+    async def holds_the_slot(self) -> RawClient:
+        """Somebody who asks before all others, and waits for the model to begin."""
+        self.model.scripts[HOLDER] = Script(tool="")
+        client = await self.rig.ask(target=f"/{NAME}/v1/messages", headers=[("x-api-key", HOLDER)])
+        await until(lambda: self.model.main(HOLDER), what="the holder at the model")
+        return client
+
     def passed(self) -> list[tuple[Message, Message | None]]:
         """Every request that came through the tap, with its answer, in the order of the connections."""
         return [pair for line in self.tap.lines for pair in exchanges(bytes(line.sent), bytes(line.received))]
+
+    def asked(self, key: str) -> list[Message]:
+        """The requests of that key that came through the tap."""
+        return [request for request, _ in self.passed() if credential(request.head) == key]
 
     def differences(self) -> list[str]:
         """Where the bytes that the upstream received are not those that a client sent, or an answer is not the
@@ -69,6 +84,10 @@ class Stage:
         return found + [f"nobody sent {_start(raw)}" for raw in came if raw not in [raw for raw, _ in due]]
 
     async def leave(self) -> None:
+        """All that a test started ends; nothing is held back any more."""
+        self.model.begin.set()
+        self.model.go_on.set()
+        self.rig.leave()
         for running in self._running:
             await running.discard()
         self._running.clear()
@@ -99,10 +118,10 @@ async def a_stage(directory: Path, installed: Installed, options: Mapping[str, A
     stage = Stage(model, rig, tap, installed)
     try:
         yield stage
+        await stage.leave()
         await rig.at_rest()
     finally:
         await stage.leave()
-        rig.leave()
         tap.stop()
         await proxy.discard()
         await model.upstream.stop()

@@ -3,14 +3,13 @@
 import pytest
 
 from clients.program import Program
-from clients.programs import PROGRAMS
+from clients.programs import each_program
 from clients.stage import Stages
 
 pytestmark = pytest.mark.clients
-each = pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 
 
-@each
+@each_program
 async def test_a_tool_loop_goes_through_unchanged(program: Program, stages: Stages) -> None:
     stage = await stages()
     direct = await stage.start(program, direct=True)

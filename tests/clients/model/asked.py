@@ -18,7 +18,7 @@ _NEWS = {"user", "system", "developer", "tool", "function"}  # roles of what is 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """`news` is all that came after the model's last word, as JSON."""
+    """`news` is all that came after the model's last word, `whole` the body, both as JSON."""
 
     dialect: Dialect
     model: str
@@ -27,11 +27,7 @@ class Asked:
     tools: bool  # there are some to call
     result: bool  # a tool has answered since the model's last word
     news: str
-
-    @property
-    def marker(self) -> str | None:
-        found = MARKER.search(self.news)
-        return found and found[0]
+    whole: str
 
 
 def dialect_of(method: str, target: str) -> Dialect | None:
@@ -64,6 +60,7 @@ def read(dialect: Dialect, target: str, raw: bytes) -> Asked:
         tools=bool(body.get("tools")),
         result=any(_is_result(item) for item in news),
         news=json.dumps(news),
+        whole=json.dumps(body),
     )
 
 

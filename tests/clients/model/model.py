@@ -18,7 +18,7 @@ from simulator.dialects import refusal
 from simulator.provider import Reason, Refusal
 
 from clients.model import chat, gemini, messages, responses
-from clients.model.asked import Asked, dialect_of, read
+from clients.model.asked import MARKER, Asked, dialect_of, read
 from clients.model.says import Said, Text, ToolCall
 from clients.program import Dialect, Tool
 
@@ -40,6 +40,7 @@ class Script:
     """What one program is told. `refusals` is how many of its requests are still to be refused."""
 
     tool: Tool | str
+    finish: Callable[[str], Tool] | None = None
     refusals: int = 0
 
 
@@ -63,15 +64,18 @@ class Model:
         """In the order of their arrival."""
         return [call for call in self.upstream.calls if call.counted]
 
+    def of(self, key: str) -> list[Call]:
+        """The generating requests of that key."""
+        return [call for call in self.generating if credential(call.head) == key]
+
     def main(self, key: str) -> list[Call]:
-        """The generating requests of that key's tool loop, without titles and other requests on the side."""
+        """Those of its tool loop, without titles and other requests on the side."""
         found = []
-        for call in self.generating:
+        for call in self.of(key):
             dialect = dialect_of(call.head.method, call.head.target)
-            if dialect is not None and credential(call.head) == key:
-                asked = read(dialect, call.head.target, call.body)
-                if _is_main(asked, self.scripts[key]):
-                    found.append(call)
+            assert dialect is not None
+            if _is_main(read(dialect, call.head.target, call.body), self.scripts[key]):
+                found.append(call)
         return found
 
     def shapes(self, key: str) -> list[tuple[str, str, list[str]]]:
@@ -116,13 +120,18 @@ class Model:
 def _said(asked: Asked, script: Script, number: int) -> Said:
     if not _is_main(asked, script):
         return Text(text="A title")
-    if asked.marker:
-        return Text(text=f"The marker is {asked.marker}")
-    if asked.result:
-        return Text(text=f"No marker in what the tool said: {asked.news[-1000:]}")
-    if isinstance(script.tool, str):
-        return Text(text=script.tool)
-    name, arguments = script.tool
+    begun = json.dumps(script.tool) in asked.whole if isinstance(script.tool, str) else asked.result
+    if not begun:
+        return _call(script.tool, number)
+    marker = MARKER.search(asked.whole if isinstance(script.tool, str) else asked.news)
+    last = f"The marker is {marker[0]}" if marker else f"No marker in what the tool said: {asked.news[-1000:]}"
+    return _call(script.finish(last) if script.finish else last, number)
+
+
+def _call(tool: Tool | str, number: int) -> Said:
+    if isinstance(tool, str):
+        return Text(text=tool)
+    name, arguments = tool
     return ToolCall(id=f"call_{number:024d}", name=name, arguments=arguments)
 
 

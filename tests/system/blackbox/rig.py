@@ -108,11 +108,11 @@ class Rig:
         waiters = (await self.slots())["waiters"]
         return [waiter["conversationId"] for waiter in sorted(waiters, key=lambda waiter: waiter["position"])]
 
-    async def queued(self, count: int, provider: str | None = None) -> None:
+    async def queued(self, count: int, provider: str | None = None, *, timeout: float = PATIENCE) -> None:
         async def there() -> bool:
             return bool((await self.status(provider))["queued"] == count)
 
-        await until(there, what=f"{count} in the queue")
+        await until(there, timeout=timeout, what=f"{count} in the queue")
 
     async def in_flight(self, count: int, provider: str | None = None) -> None:
         async def there() -> bool:

@@ -1,0 +1,38 @@
+# llm: one prompt, with a tool that is given on the command line.
+
+from clients.program import Dialect, Pip, Program, Workplace
+
+_FUNCTION = """
+def read_file(path: str) -> str:
+    "Read a file."
+    with open(path) as file:
+        return file.read()
+"""
+
+
+def _prepare(workplace: Workplace) -> None:
+    workplace.write(
+        "llm/extra-openai-models.yaml",
+        f"- model_id: fake\n  model_name: gpt-5\n  api_base: {workplace.base_url}/v1\n  supports_tools: true\n",
+    )
+
+
+def _command(workplace: Workplace, prompt: str) -> list[str]:
+    return [workplace.bin("llm"), "prompt", "-m", "fake", "--functions", _FUNCTION, "-s", "Be brief.", prompt]
+
+
+def _environment(workplace: Workplace) -> dict[str, str]:
+    return {"LLM_USER_PATH": str(workplace.home / "llm"), "OPENAI_API_KEY": workplace.key}
+
+
+PROGRAM = Program(
+    name="llm",
+    install=Pip(packages=("llm==0.36",)),
+    dialect=Dialect.CHAT,
+    prepare=_prepare,
+    command=_command,
+    environment=_environment,
+    header_limit_s=600,
+    keepalive=False,
+    conversation="fp",
+)
