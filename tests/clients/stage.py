@@ -21,6 +21,7 @@ from clients.tap import Tap
 PROMPT = "Read the file notes.txt and tell me its marker."
 NAME = "up"  # of the upstream, as a rig knows it
 
+START_S = 60.0  # until a program asks, on a busy machine
 HOLDER = "sk-holder"
 
 Installed = Callable[[str, Npm | Pip], Path]  # a program's name and packages → their folder
@@ -69,6 +70,12 @@ class Stage:
     def asked(self, key: str) -> list[Message]:
         """The requests of that key that came through the tap."""
         return [request for request, _ in self.passed() if credential(request.head) == key]
+
+    async def has_asked(self, running: Running) -> None:
+        """Waits until its first request has come."""
+        what = f"a request of {running!r}"
+        await until(lambda: running.over or self.asked(running.key), timeout=START_S, every=0.1, what=what)
+        assert self.asked(running.key), f"it never asked: {running!r}"
 
     def differences(self) -> list[str]:
         """Where the bytes that the upstream received are not those that a client sent, or an answer is not the

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from blackbox.call import Call
 from blackbox.events import EventStream
-from blackbox.waiting import until
 
 from clients.model.model import credential
 from clients.program import Program
@@ -16,7 +15,6 @@ from clients.stage import Stage, Stages
 
 SIZE = 6
 SDKS = ("python", "js", "sdk", "litellm", "langchain")  # in the names of those that are no agents
-START_S = 60.0
 pytestmark = [pytest.mark.clients, pytest.mark.slow, pytest.mark.timeout(900)]
 
 
@@ -59,7 +57,7 @@ async def _started(stage: Stage) -> list[Running]:
             running = await stage.start(program)
         except pytest.skip.Exception:
             continue
-        await until(lambda: stage.asked(running.key), timeout=START_S, what=f"{program} to ask")  # noqa: B023
+        await stage.has_asked(running)
         crowd.append(running)
         if len(crowd) == SIZE:
             return crowd

@@ -5,7 +5,6 @@
 import asyncio
 
 import pytest
-from blackbox.waiting import until
 
 from clients.model.asked import dialect_of
 from clients.program import Program
@@ -14,7 +13,6 @@ from clients.running import Running
 from clients.stage import Installed, Stage, a_stage
 
 WAIT_S = 90.0
-START_S = 60.0  # until a program asks
 FINISH_S = 600.0  # for the last in the queue, behind all the others' loops
 PATIENT = [
     program
@@ -48,7 +46,7 @@ async def _all_wait(programs: list[Program], installed: Installed, folders: pyte
         for program in programs:
             try:
                 running = await stage.start(program)
-                await until(lambda: stage.asked(running.key), timeout=START_S, what=f"{program} to ask")
+                await stage.has_asked(running)
                 waiting.append(running)
             except pytest.skip.Exception as skipped:
                 ends[program.name] = f"skip: {skipped}"

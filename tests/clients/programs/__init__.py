@@ -3,7 +3,7 @@
 import pytest
 
 from clients.program import Program
-from clients.programs import langchain, litellm_sdk, llm, openai_agents, python_sdks
+from clients.programs import aider, langchain, litellm_sdk, llm, mini_swe_agent, openai_agents, python_sdks, vibe
 
 PROGRAMS: tuple[Program, ...] = (
     python_sdks.OPENAI_CHAT,
@@ -14,7 +14,10 @@ PROGRAMS: tuple[Program, ...] = (
     litellm_sdk.ANTHROPIC,
     openai_agents.PROGRAM,
     langchain.PROGRAM,
+    aider.PROGRAM,
     llm.PROGRAM,
+    vibe.PROGRAM,
+    mini_swe_agent.PROGRAM,
 )
 
 each_program = pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
