@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from proxy.config import Settings
 from proxy.errors import StoreError
 from proxy.web.agents import AGENTS, Interim
+from proxy.wire.peer import can_be_known
 
 
 def remarks(settings: Settings) -> list[str]:
@@ -23,6 +24,8 @@ def _unfinished(settings: Settings) -> Iterator[str]:
 
 def _in_vain(settings: Settings) -> Iterator[str]:
     yield from _breaking(settings.queue.keepalive)
+    if settings.identity.workspace_from_peer and not can_be_known():
+        yield "identity.workspace_from_peer: without effect: this system does not tell whose a connection is"
     for provider in settings.providers.values():
         at = f"upstreams.{provider.upstreams[0]}"  # where `check` shows the settings of the provider
         if provider.auto_restore_s is not None and not provider.auto_reduce:

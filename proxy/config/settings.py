@@ -44,6 +44,7 @@ class Identity:
     prompt_started_at: tuple[str, ...] = key(ListOf(v.HEADER_NAME), default=())
     turn_gap_s: float = key(duration("0s", "1d"), name="turn_gap", default=600.0)
     workspace_from_path: bool = key(flag(), default=True)
+    workspace_from_peer: bool = key(flag(), default=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

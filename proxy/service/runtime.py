@@ -22,6 +22,7 @@ from proxy.service.clock import Clock
 from proxy.service.gate import UsageClient
 from proxy.service.history import History
 from proxy.service.keeping import Keeping
+from proxy.service.peers import Peers
 from proxy.service.tasks import Tasks
 from proxy.service.telemetry import Telemetry
 from proxy.store import ProviderRecord, Saved, SavedEvent, Store
@@ -82,6 +83,7 @@ class Runtime:
             tally=self.telemetry.tally,
             keep=self.keeping.minutes,
         )
+        self.peers = Peers()
         self._reloading = asyncio.Lock()
         # An id that somebody read before a restart must not be another's after it. The clock is ahead of what a process
         # has counted that took fewer than a hundred requests a second; nine digits can still be typed.
@@ -103,6 +105,7 @@ class Runtime:
     async def close(self) -> None:
         """Stop timers and tasks, and store what is not stored yet."""
         self.history.end()
+        self.peers.close()
         for admission in self.admissions.values():
             admission.close()
         with suppress(TimeoutError):  # said below, where the store does not end either

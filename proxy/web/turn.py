@@ -14,7 +14,7 @@ from proxy.service.gate import CREDENTIALS
 from proxy.service.record import RequestRecord
 from proxy.service.runtime import Runtime
 from proxy.web.budget import Share
-from proxy.web.identity import Identity
+from proxy.web.identity import DEFAULT_WORKSPACE, Identity
 from proxy.web.judge import Judge
 from proxy.web.outcome import carry, note
 from proxy.web.passage import Passage
@@ -68,6 +68,8 @@ class Turn:
             else:
                 await request.read_body(lambda size: share.add(size, request.body.payload))
             identity = self._identify()
+            if identity.workspace == DEFAULT_WORKSPACE and self._view.settings.identity.workspace_from_peer:
+                identity = await self._placed(identity)
             opened = self._open(identity)
             ticket = Ticket(
                 id=self._runtime.next_ticket_id(),
@@ -95,6 +97,14 @@ class Turn:
         for fact in identity.bad:
             self._runtime.telemetry.unreadable(fact)
         return identity
+
+    async def _placed(self, identity: Identity) -> Identity:
+        """With the workspace of the process that asks, where nothing else says one."""
+        workspace = await self._runtime.peers.workspace(self._request.connection)
+        if workspace is None:
+            return identity
+        self._record.workspace = workspace
+        return identity._replace(workspace=workspace)
 
     def _open(self, identity: Identity) -> OpenRequest:
         return self._runtime.turns.begin(

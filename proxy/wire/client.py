@@ -14,7 +14,7 @@ import contextlib
 import socket
 import struct
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 from proxy.errors import BadMessage, OwnAnswer
 from proxy.wire.answer import own_answer
@@ -62,6 +62,7 @@ class ClientConnection(asyncio.Protocol):
         self._ended = False
         self.write: Callable[[bytes], None] = _to_nobody  # sends bytes: the transport's own, until the end
         self._lingering: IdleTimer | None = None
+        self.workspace: asyncio.Future[str | None] | None = None  # of its process, once somebody has asked
 
     def __repr__(self) -> str:
         return f"<ClientConnection {'idle' if self.request is None else self.request}>"
@@ -142,6 +143,10 @@ class ClientConnection(asyncio.Protocol):
         if self._transport is not None and not self._ended and self._transport.can_write_eof():
             with contextlib.suppress(OSError):  # the peer may have reset it a moment ago
                 self._transport.write_eof()
+
+    def socket(self) -> Any:
+        """Its socket; None once the connection has ended."""
+        return None if self._transport is None else self._transport.get_extra_info("socket")
 
     def unsent(self) -> int:
         """Bytes written that the client has not taken yet."""

@@ -9,19 +9,12 @@ import asyncio
 import contextlib
 import select
 import socket
-import struct
 from collections.abc import Callable
 from typing import Any
 
-FIRST_S, LATEST_S = 0.01, 1.0  # between two looks: soon first, as a process lets go just after its FIN has left
+from proxy.wire.sock_diag import peer_inode
 
-_SOCK_DIAG = 4  # linux/netlink.h NETLINK_SOCK_DIAG
-_BY_FAMILY = 20  # linux/sock_diag.h SOCK_DIAG_BY_FAMILY; its answer has the same type
-_REQUEST = 1  # linux/netlink.h NLM_F_REQUEST
-_ANY = 0xFFFFFFFF  # all states; no cookie
-_HEADER = struct.Struct("=IHHII")  # nlmsghdr
-_INODE = struct.Struct("=I")
-_INODE_AT = _HEADER.size + 68  # inet_diag_msg.idiag_inode; 0: no process holds the socket
+FIRST_S, LATEST_S = 0.01, 1.0  # between two looks: soon first, as a process lets go just after its FIN has left
 
 
 def may_read(sock: Any) -> bool:
@@ -34,8 +27,8 @@ def held(sock: Any) -> bool | None:
     with contextlib.suppress(OSError, ValueError):
         if sock.family == socket.AF_UNIX:
             return not _hung_up(sock.fileno())
-        if hasattr(socket, "AF_NETLINK"):
-            return _held(sock.family, sock.getpeername(), sock.getsockname())
+        inode = peer_inode(sock)
+        return None if inode is None else inode != 0
     return None
 
 
@@ -43,20 +36,6 @@ def _hung_up(fd: int) -> bool:
     poll = select.poll()
     poll.register(fd, 0)
     return any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll(0))
-
-
-def _held(family: int, peer: tuple[Any, ...], here: tuple[Any, ...]) -> bool | None:
-    """Whether a process holds the other end of the connection; None if that is not in this network namespace."""
-    ports = struct.pack("!HH", peer[1], here[1])
-    addresses = b"".join(socket.inet_pton(family, end[0].partition("%")[0]).ljust(16, b"\0") for end in (peer, here))
-    asked = struct.pack("=BBBBI", family, socket.IPPROTO_TCP, 0, 0, _ANY) + ports + addresses
-    asked += struct.pack("=III", 0, _ANY, _ANY)
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, _SOCK_DIAG) as kernel:
-        kernel.setblocking(False)  # the kernel answers within the call
-        kernel.send(_HEADER.pack(_HEADER.size + len(asked), _BY_FAMILY, _REQUEST, 1, 0) + asked)
-        told = kernel.recv(4096)
-    _, kind, _, _, _ = _HEADER.unpack_from(told)
-    return bool(_INODE.unpack_from(told, _INODE_AT)[0]) if kind == _BY_FAMILY else None
 
 
 class HalfClosed:

@@ -55,6 +55,15 @@ def test_check_says_which_parts_of_a_user_agent_name_a_client_that_102s_break(ru
     ]
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_check_says_where_no_system_tells_whose_a_connection_is(
+    run: Run, tmp_path: Path, known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("proxy.cli.remarks.can_be_known", lambda: known)
+    result = run("check", "--config", write(tmp_path / "c.yaml", "identity: {workspace_from_peer: true}"))
+    assert (result.exit_code, "workspace_from_peer: without effect" in result.stderr) == (0, not known)
+
+
 def test_check_says_that_a_shared_state_is_not_there_yet(run: Run, tmp_path: Path) -> None:
     result = run("check", "--config", write(tmp_path / "c.yaml", REDIS))
     assert (result.exit_code, result.stderr.count("Redis"), "secret" in result.output) == (0, 1, False)

@@ -10,7 +10,7 @@ from rawsides.message import CHUNKED, LAST_CHUNK, answer, begun, chunk, get, pos
 from rawsides.peer import Peer
 from rawsides.rig import becomes
 
-from proxy.wire import half_close
+from proxy.wire import half_close, sock_diag
 
 WHOLE = answer(b"ok")
 CLOSED = begun("Content-Length: 2", "Connection: close") + b"ok"
@@ -248,7 +248,7 @@ async def test_v4_client_of_a_v6_listener_is_known_too():
 
 async def test_peer_that_nothing_is_known_about_counts_as_gone(start, monkeypatch):
     """A kernel that does not tell, or a client on another machine."""
-    monkeypatch.setattr(half_close, "_SOCK_DIAG", 31)  # no such netlink family
+    monkeypatch.setattr(sock_diag, "_SOCK_DIAG", 31)  # no such netlink family
     rig = await start({"limit": 1})
     client, link = await rig.ask(post("/up/", b"{}"))
     await link.until(b"{}")
