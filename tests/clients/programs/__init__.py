@@ -3,9 +3,28 @@
 import pytest
 
 from clients.program import Program
-from clients.programs import aider, langchain, litellm_sdk, llm, mini_swe_agent, openai_agents, python_sdks, vibe
+from clients.programs import (
+    aider,
+    claude_code,
+    codex_http,
+    gemini_cli,
+    langchain,
+    litellm_sdk,
+    llm,
+    mini_swe_agent,
+    openai_agents,
+    opencode,
+    python_sdks,
+    qwen_code,
+    vibe,
+)
 
 PROGRAMS: tuple[Program, ...] = (
+    claude_code.PROGRAM,
+    codex_http.PROGRAM,
+    opencode.PROGRAM,
+    gemini_cli.PROGRAM,
+    qwen_code.PROGRAM,
     python_sdks.OPENAI_CHAT,
     python_sdks.OPENAI_RESPONSES,
     python_sdks.ANTHROPIC,
