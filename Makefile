@@ -21,13 +21,14 @@ FORMATTED := proxy tests setup.py $(wildcard .ci/*.py)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help serve demo test test-compiled check lint fuzz compiled bench bench-compiled bench-rivals lock system-packages axe clean
+.PHONY: help serve demo test test-clients test-compiled check lint fuzz compiled bench bench-compiled bench-rivals lock system-packages axe clean
 
 help:
 	@echo 'make serve   install and start the proxy (ARGS="--limit umans=4" passes options; PYTHON=/path picks one)'
 	@echo '             COMPILED=1 compiles the hot modules first, which needs a C compiler and takes a minute or two'
 	@echo 'make demo    simulated agents at a simulated provider, through a real proxy; needs no key (ARGS="--help")'
 	@echo 'make test    install what the tests need and run them (ARGS="tests/core -k star" picks some)'
+	@echo 'make test-clients   every agent and SDK that we know of, unchanged, through the proxy; installs them first'
 	@echo 'make check   format and lint check, types, layers, tests with branch coverage'
 	@echo 'make fuzz    hostile bytes against the parsers and a live proxy for minutes (MINUTES=10)'
 	@echo 'make bench   what the proxy costs beside HAProxy and nginx (ARGS="--quick"; ARGS="--help" says more)'
@@ -44,6 +45,10 @@ demo: $(VENV)/installed
 
 test: $(VENV)/developing system-packages axe
 	$(PYTEST) $(ARGS)
+
+# Real agents and SDKs, all of them; `make test` runs a few. What cannot be installed is skipped, and its number said.
+test-clients: $(VENV)/developing system-packages
+	$(PYTEST) -m clients $(or $(ARGS),tests/clients)
 
 check: lint system-packages axe
 	$(PYTEST) --cov --cov-report=term:skip-covered $(ARGS)
