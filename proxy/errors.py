@@ -69,6 +69,14 @@ class BadMessage(WireError):
     sound = 0
 
 
+class BadFrame(WireError):
+    """Bytes that are no WebSocket frames, or none that their sender may send; `code` is the close code that says so."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
 class ConnectFailed(WireError):
     """The upstream could not be reached: nothing was sent."""
 

@@ -1,4 +1,4 @@
-# What a configuration may say, though it has no effect: not in this version, or not beside what else it says.
+# What a configuration may say, though it has no effect beside what else it says.
 #
 # Rule 1: nobody shall rely on it without having been told; what gets an effect takes its line away from here.
 # Rule 2: a remark is no error: the proxy runs with it.
@@ -13,13 +13,7 @@ from proxy.wire.peer import can_be_known
 
 def remarks(settings: Settings) -> list[str]:
     """One line for each key that does not do what it says."""
-    return [*_unfinished(settings), *_in_vain(settings)]
-
-
-def _unfinished(settings: Settings) -> Iterator[str]:
-    for upstream in settings.upstreams.values():
-        if upstream.websocket == "per_response":
-            yield f"upstreams.{upstream.name}.websocket: per_response: not there yet; it is as auto"
+    return list(_in_vain(settings))
 
 
 def _in_vain(settings: Settings) -> Iterator[str]:

@@ -6,7 +6,6 @@
 import asyncio
 from collections.abc import Awaitable
 
-from proxy.config import Upstream
 from proxy.errors import OwnAnswer
 from proxy.service.record import RequestRecord
 from proxy.service.runtime import Runtime
@@ -15,12 +14,16 @@ from proxy.web.identity import OWN_HEADERS
 from proxy.web.outcome import carry
 from proxy.web.passage import Flow, Passage
 from proxy.web.routing import Route
+from proxy.web.socket.socket import Socket
 from proxy.web.turn import Turn
 from proxy.web.view import View
 from proxy.wire.dial import proxy_authorization
 from proxy.wire.head import RequestHead, connection_options
 from proxy.wire.head_writer import request_bytes
 from proxy.wire.request import Request
+
+# Compression is declined for sockets that are read: neither side is told of the other's offer (RFC 6455 9.1).
+_OWN_OF_SOCKETS = OWN_HEADERS | {b"sec-websocket-extensions"}
 
 
 class Forwarder:
@@ -31,9 +34,16 @@ class Forwarder:
         self._runtime = runtime
         self._budget = BodyBudget()
         self._view = View(runtime, None)
+        self._sockets: set[Socket] = set()
 
     def __repr__(self) -> str:
         return f"<Forwarder {self._view!r}{' draining' if self.draining else ''}>"
+
+    def drain(self) -> None:
+        """No new request; sockets end when nothing is under way in them."""
+        self.draining = True
+        for socket in list(self._sockets):
+            socket.leave()
 
     def close(self) -> None:
         """Close the connections that are kept for reuse."""
@@ -86,8 +96,11 @@ class Forwarder:
         if self.draining:
             raise self._runtime.admission(upstream.provider_id).refusal("draining")
         upgrade = b"upgrade" in head.values and _wants_websocket(request)
-        if upgrade:
-            _check_websocket(request, upstream)
+        if upgrade and upstream.websocket == "refuse":
+            raise OwnAnswer("websocket_refused", f"upstream {upstream.name} takes no WebSocket here; use plain HTTP")
+        if upgrade and _carries_answers(request, route):
+            message = _message(request, route, upgrade=True, own=_OWN_OF_SOCKETS)
+            return self._carry(Socket(self._runtime, view, request, route, message, record, self._budget))
         message = _message(request, route, upgrade=upgrade)
         if upgrade or route.place.counting.takes_slot(record.method or "", route.path):
             record.counted = True
@@ -96,6 +109,13 @@ class Forwarder:
         passage = Passage(request, message, view.pool(upstream), Flow(), self._runtime.clock, tunnel_idle_s=None)
         sending = passage.send(passage.relay) if request.complete else passage.stream(passage.relay)
         return carry(sending, passage, record)
+
+    async def _carry(self, socket: Socket) -> None:
+        self._sockets.add(socket)
+        try:
+            await socket.run()
+        finally:
+            self._sockets.discard(socket)
 
     def _current_view(self) -> View:
         if self._view.settings is not self._runtime.settings:
@@ -112,7 +132,7 @@ def _asked(target: bytes) -> str | None:
     return target.partition(b"?")[0].partition(b"#")[0].decode("latin-1") if target.startswith(b"/") else None
 
 
-def _message(request: Request, route: Route, *, upgrade: bool) -> bytes:
+def _message(request: Request, route: Route, *, upgrade: bool, own: frozenset[bytes] = OWN_HEADERS) -> bytes:
     """The head for the upstream."""
     host, target, upstream = route.place.host, route.target, route.place.upstream
     extra: list[bytes] = []
@@ -121,7 +141,7 @@ def _message(request: Request, route: Route, *, upgrade: bool) -> bytes:
         authorization = proxy_authorization(upstream.proxy)
         if authorization is not None:
             extra.append(b"Proxy-Authorization: " + authorization)
-    return request_bytes(request.head, target, host, own=OWN_HEADERS, upgrade=upgrade, extra=extra)
+    return request_bytes(request.head, target, host, own=own, upgrade=upgrade, extra=extra)
 
 
 def _wants_websocket(request: Request) -> bool:
@@ -134,9 +154,12 @@ def _wants_websocket(request: Request) -> bool:
     )
 
 
-def _check_websocket(request: Request, upstream: Upstream) -> None:
-    """OwnAnswer where sockets are refused, so that the client falls back to plain HTTP (spec §10)."""
+def _carries_answers(request: Request, route: Route) -> bool:
+    """Whether this socket carries many answers, each with a slot of its own (spec §10): the Responses protocol, which
+    Codex names in a header, and Copilot in the path alone."""
+    mode = route.place.upstream.websocket
+    if mode != "auto":
+        return mode == "per_response"
     betas = b",".join(request.head.all(b"openai-beta")).lower().split(b",")
-    many_answers = any(beta.strip().startswith(b"responses_websockets") for beta in betas)
-    if upstream.websocket == "refuse" or (many_answers and upstream.websocket != "tunnel"):
-        raise OwnAnswer("websocket_refused", f"upstream {upstream.name} takes no WebSocket here; use plain HTTP")
+    named = any(beta.strip().startswith(b"responses_websockets") for beta in betas)
+    return named or route.path.endswith("/responses")

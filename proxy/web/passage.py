@@ -7,6 +7,7 @@
 
 import asyncio
 from collections.abc import Callable
+from typing import Protocol
 
 from proxy.core.model import Phase, Slot
 from proxy.errors import StaleConnection, UpstreamCut, WireError
@@ -14,7 +15,7 @@ from proxy.service.clock import Clock
 from proxy.wire.exchange import Exchange, Sink
 from proxy.wire.pool import Pool
 from proxy.wire.relay import Meter, Relay
-from proxy.wire.request import Request
+from proxy.wire.request import Request, Tunnel
 from proxy.wire.tunnel import UpstreamTunnel
 from proxy.wire.upstream import UpstreamConnection
 
@@ -42,11 +43,28 @@ class Aborted(WireError):
         self.why = why
 
 
+class Switched(Protocol):
+    """Who takes over a connection that has switched, in place of a plain tunnel."""
+
+    def open(self, exchange: Exchange) -> Tunnel:
+        """The upstream has agreed; who takes what the client says from now on."""
+
+    def client_left(self) -> None: ...
+
+
 class Passage:
     """Made when the request may go. `meter` is its slot, or a Flow. It is the slot's Holder."""
 
     def __init__(
-        self, request: Request, head: bytes, pool: Pool, meter: Meter, clock: Clock, *, tunnel_idle_s: float | None
+        self,
+        request: Request,
+        head: bytes,
+        pool: Pool,
+        meter: Meter,
+        clock: Clock,
+        *,
+        tunnel_idle_s: float | None,
+        switched: "Switched | None" = None,
     ) -> None:
         self.relay = Relay(request, meter, clock.now)
         self.exchange: Exchange | None = None
@@ -58,6 +76,7 @@ class Passage:
         self.meter = meter
         self._clock = clock
         self._tunnel_idle_s = tunnel_idle_s
+        self._switched = switched
         self._tunnel: UpstreamTunnel | None = None
         self._moved = 0
         self._stuck = False
@@ -148,6 +167,9 @@ class Passage:
         client = self._request.connection
         exchange.on_writable = lambda ready: client.resume() if ready else client.pause()
         exchange.on_half_closed = client.write_end
+        if self._switched is not None:
+            client.open_tunnel(self._switched.open(exchange))
+            return
         self._tunnel = UpstreamTunnel(exchange, self.meter, self._clock.now)
         client.open_tunnel(self._tunnel)
 
@@ -157,6 +179,8 @@ class Passage:
         exchange = self.exchange
         if exchange is None or not (self.relay.whole or exchange.finished() or exchange.switched):
             self._cancel()
+        elif exchange.switched and self._switched is not None:
+            self._switched.client_left()
         elif exchange.switched and self._request.broken:
             exchange.close()
         elif exchange.switched:

@@ -180,7 +180,7 @@ class Process:
     async def _drain(self) -> None:
         runtime, clients = self._runtime, self._clients
         runtime.ready = False
-        self._forwarder.draining = True
+        self._forwarder.drain()
         systemd.notify(systemd.STOPPING, self._env)
         clients.stop_accepting()
         await self._quiet_within(runtime.settings.shutdown.grace_s)

@@ -1,0 +1,135 @@
+# What is said in a socket of the Responses protocol: what asks for an answer, and what begins and ends one. Pure.
+#
+# Rule 1: only what matters is parsed: nearly every message of the upstream's is a piece of text, and ends at a search.
+#         A model's words cannot look like a mark: JSON escapes the quotes in them.
+# Rule 2: whatever the bytes, nothing here raises but BadFrame, for text that is none.
+#
+# Seen: Codex 0.171.0 and Copilot CLI 1.0.102. `stream_id` tells the answers apart that OpenAI gives at the same time.
+
+import json
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from proxy.errors import BadFrame, OwnAnswer
+from proxy.wire.websocket import BAD_TEXT, TEXT, frame_bytes
+
+READ_MAX = 1024 * 1024  # bytes of one message of the upstream's; of a longer one its beginning must say what it is
+CREATED = "response.created"
+_FAILURES = frozenset({"error", "response.failed"})
+# `response.done` is the Realtime API's, which asks for answers in the same words.
+_ENDS = _FAILURES | {"response.completed", "response.incomplete", "response.cancelled", "response.done"}
+_ASKS = b"response.create"
+_MARK = re.compile(
+    rb'"type"\s*:\s*"(?:error|response\.(?:created|completed|failed|incomplete|cancelled|done))"', re.ASCII
+)
+_BEGINNING = re.compile(rb'\s*\{\s*"type"\s*:\s*"([a-z_.]{1,64})"')
+_RESPONSE_ID = re.compile(rb'"response"\s*:\s*\{\s*"id"\s*:\s*"([^"\\]{1,256})"')
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+class Create(NamedTuple):
+    """A message that asks for an answer. `generates`: whether tokens are made for it, so that it takes a slot;
+    `previous`: the answer that it goes on from; `metadata`: what the client says about itself in it."""
+
+    generates: bool
+    stream: str | None
+    previous: str | None
+    metadata: Mapping[str, str]
+
+
+class Event(NamedTuple):
+    """A message of the upstream's. `status` is the HTTP status that an error states."""
+
+    kind: str
+    response: str | None
+    stream: str | None
+    status: int | None
+
+    @property
+    def begins(self) -> bool:
+        return self.kind == CREATED
+
+    @property
+    def ends(self) -> bool:
+        return self.kind in _ENDS
+
+    @property
+    def fails(self) -> bool:
+        return self.kind in _FAILURES
+
+
+def read_create(payload: bytes) -> Create | None:
+    """What asks for an answer, or None. BadFrame if it is no text, as it must be."""
+    if _ASKS not in payload:
+        return None
+    try:
+        text = payload.decode()
+    except UnicodeDecodeError:
+        raise BadFrame(BAD_TEXT, "a text message is not UTF-8") from None
+    said = _object(text)
+    if said is None or said.get("type") != _ASKS.decode():
+        return None
+    metadata = said.get("client_metadata")
+    return Create(
+        generates=said.get("generate") is not False,
+        stream=_text(said.get("stream_id")),
+        previous=_text(said.get("previous_response_id")),
+        metadata={k: v for k, v in metadata.items() if isinstance(v, str)} if isinstance(metadata, dict) else _NOTHING,
+    )
+
+
+def may_matter(payload: bytes) -> bool:
+    """Whether this may begin or end an answer."""
+    return _MARK.search(payload) is not None
+
+
+def read_event(payload: bytes, *, whole: bool) -> Event | None:
+    """What the upstream says; None if it is no event. Of what is not `whole` the beginning is here."""
+    said = _object(payload.decode("utf-8", "surrogateescape")) if whole else None
+    if said is None:
+        return _beginning_of(payload)
+    kind, response, status = _text(said.get("type")), said.get("response"), said.get("status", said.get("status_code"))
+    if kind is None:
+        return None
+    return Event(
+        kind,
+        _text(response.get("id") if isinstance(response, dict) else said.get("response_id")),
+        _text(said.get("stream_id")),
+        status if isinstance(status, int) and 100 <= status <= 599 else None,
+    )
+
+
+def _beginning_of(payload: bytes) -> Event | None:
+    """What is too long to be parsed, as far as its beginning says it; OpenAI's say so much there."""
+    kind, response = _BEGINNING.match(payload), _RESPONSE_ID.search(payload)
+    if kind is None:
+        return None
+    return Event(kind[1].decode(), None if response is None else response[1].decode("latin-1"), None, None)
+
+
+def refusal(error: OwnAnswer) -> bytes:
+    """The proxy's own no, as the upstream would say it: a frame for the client."""
+    headers = {"x-slotgate-error": error.code}
+    if error.retry_after_s is not None:
+        headers = {"retry-after": str(error.retry_after_s), **headers}
+    said = {
+        "type": "error",
+        "status": error.status,
+        "error": {"type": error.type, "code": error.code, "message": f"slotgate: {error.message}"},
+        "headers": headers,
+    }
+    return frame_bytes(TEXT, json.dumps(said, ensure_ascii=False).encode("utf-8", "replace"))
+
+
+def _object(text: str) -> dict[str, object] | None:
+    try:
+        said = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return said if isinstance(said, dict) else None
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
