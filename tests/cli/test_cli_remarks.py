@@ -15,15 +15,6 @@ def write(path: Path, text: str) -> str:
     return str(path)
 
 
-def test_check_says_which_keys_have_no_effect_yet(run: Run, tmp_path: Path) -> None:
-    words = "{umans: {websocket: per_response}, zai: {limit: 1}}"
-    result = run("check", "--config", write(tmp_path / "c.yaml", f"upstreams: {words}"))
-    assert result.exit_code == 0
-    assert result.stderr.splitlines() == [
-        "slotgate: upstreams.umans.websocket: per_response: not there yet; it is as auto",
-    ]
-
-
 @pytest.mark.parametrize(
     ("keys", "remark"),
     [

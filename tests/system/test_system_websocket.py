@@ -1,4 +1,4 @@
-# WebSocket upgrades: a raw tunnel that holds one slot for its life; Codex' protocol is sent back to HTTP (spec §10).
+# WebSocket upgrades: a raw tunnel that holds one slot for its life (spec §10); test_system_ws_answers has the others.
 # Bug cases LEAK-15 and PAUSE-09 as far as a tunnel goes: a slot a socket, whatever happens in it.
 
 import pytest
@@ -75,14 +75,6 @@ async def test_upgrade_that_the_upstream_refuses_is_an_answer_like_any_other(rig
     answer = await client.answer()
     assert (answer.status, answer.body) == (404, b"none here")
     await rig.in_flight(0)
-
-
-async def test_responses_protocol_of_codex_is_426_at_once(rig: Rig) -> None:
-    beta = ("OpenAI-Beta", "responses_websockets=2026-02-06")
-    client = await rig.ask("ws", method="GET", target="/up/v1/responses", headers=[*UPGRADE, beta])
-    answer = await client.answer()
-    assert (answer.status, answer.code) == (426, "websocket_refused")
-    assert rig.up.calls == []
 
 
 async def test_websocket_can_be_refused(rig: Rig) -> None:
