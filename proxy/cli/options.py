@@ -35,6 +35,7 @@ _token_option = click.option(
 
 
 _NAME_CHARACTERS = 128  # as the admin API
+_HEADER = re.compile(r"([!#$%&'*+.^`|~\w-]{1,128}): *([!-~](?:[ -~]{0,4094}[!-~])?)", re.ASCII)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
@@ -95,6 +96,14 @@ def name(text: str) -> str:
     if not 1 <= len(text) <= _NAME_CHARACTERS or _CONTROL.search(text):
         raise click.BadParameter(f"a name has 1 to {_NAME_CHARACTERS} characters, and no control characters")
     return text
+
+
+def header(text: str) -> tuple[str, str]:
+    """A header of `Name: value`."""
+    found = _HEADER.fullmatch(text)
+    if found is None:
+        raise click.BadParameter(f"{text!r} is no header; one is like 'X-Slotgate-Workspace: name', in printable ASCII")
+    return found[1], found[2]
 
 
 def duration(least: str, most: str) -> Callable[[str], float]:

@@ -1,4 +1,4 @@
-# `slotgate env TOOL`: the line that points a tool at the proxy.
+# `slotgate env TOOL`: the line that points a tool at the proxy, and the one that makes it send headers.
 #
 # Rule 1: a line that would not work is refused.
 # Rule 2: a proxy that is named by --admin or $SLOTGATE_ADMIN says itself where it listens and what its upstreams are.
@@ -13,7 +13,7 @@ import click
 from proxy.cli.admin import Admin
 from proxy.cli.failure import BadConfig, Failure
 from proxy.cli.finding import find_admin, settings_of
-from proxy.cli.options import admin_options, name, understood, with_output
+from proxy.cli.options import admin_options, header, name, understood, with_output
 from proxy.cli.output import Output
 from proxy.config import BaseUrl, parse_url
 from proxy.config.report import nearest
@@ -28,6 +28,9 @@ Known = tuple[str | None, dict[str, BaseUrl], Callable[[], dict[str, BaseUrl]]]
 @click.argument("tool", metavar="[TOOL]", required=False, type=click.Choice([*TOOLS, *UNPOINTABLE]))
 @click.option("--upstream", metavar="NAME", help="Another upstream than the tool's usual one.")
 @click.option("--workspace", metavar="NAME", type=name, help="Which workspace the tool's requests belong to.")
+@click.option(
+    "--header", "headers", metavar="'NAME: VALUE'", type=header, multiple=True, help="Have it sent; may be repeated."
+)
 @admin_options
 @with_output
 def env(
@@ -36,6 +39,7 @@ def env(
     tool: str | None,
     upstream: str | None,
     workspace: str | None,
+    headers: tuple[tuple[str, str], ...],
     admin: str | None,
     token_file: str | None,
     config: str | None,
@@ -46,7 +50,8 @@ def env(
     providers keep their APIs are known; another provider's belongs in its upstream's url.
 
     A workspace is in the base URL, so every tool can have one: --workspace "$(basename "$PWD")". A tool that can send
-    headers of its own may say X-Slotgate-Workspace instead.
+    headers of its own may say X-Slotgate-Workspace instead: --header "X-Slotgate-Workspace: $(basename "$PWD")" prints
+    the line for that, too.
     """
     if tool is None:
         _list(output)
@@ -68,18 +73,30 @@ def env(
         speaks = "" if entry.dialect is None else f", which speaks {entry.dialect}'s"
         words = f"the upstream {chosen} ({urls[chosen]}) is not known to have an API for {entry.title}{speaks}"
         raise Failure("no_such_api", words)
+    sends = None
+    if headers:
+        sends = entry.sending(dict(headers), upstream=chosen, url=urls[chosen])
+        if sends is None:
+            words = f"no setting is known by which {entry.title} sends headers; --workspace puts one into the URL"
+            raise Failure("no_headers", words)
+    sends_where = entry.where if entry.headers_where is None else entry.headers_where
     notes = [entry.note, entry.abroad if chosen != entry.upstream else "", _other_dialect(entry, urls[chosen])]
-    output.answer({"tool": tool, "line": line, "where": entry.where, "notes": [note for note in notes if note]})
+    answer = {"tool": tool, "line": line, "where": entry.where, "notes": [note for note in notes if note]}
+    output.answer(answer if sends is None else {**answer, "headers": {"line": sends, "where": sends_where}})
     output.say(line)
     if entry.where:
         output.remark(f"slotgate: this goes into {entry.where}")
+    if sends is not None:
+        output.say(sends)
+        if sends_where:
+            output.remark(f"slotgate: the headers go into {sends_where}")
     for note in filter(None, notes):
         output.remark(f"slotgate: {note}")
 
 
 def _other_dialect(entry: Tool, url: BaseUrl) -> str:
     """That a provider is met by another API than its own one."""
-    if entry.dialect is Dialect.OPENAI and url.host == HOMES["anthropic"].host:
+    if entry.dialect is Dialect.OPENAI and not entry.anthropic and url.host == HOMES["anthropic"].host:
         return "this is Anthropic's API for what speaks OpenAI's; a setting for Anthropic's own needs a URL without /v1"
     return ""
 

@@ -1,11 +1,13 @@
-# How each tool is pointed at the proxy: the one line to set.
+# How each tool is pointed at the proxy: the one line to set; and the line by which it sends headers of one's own.
 #
 # Rule 1: a tool stands here when it was seen to honour a base URL with a path in it; where only its documentation says
 #         so, its `note` does. One that cannot be pointed here stands below, with the reason.
 # Rule 2: a line works as it is pasted: a shell's, or one of the tool's own file, which `where` names then. What else
 #         must be set is in `note`.
 
-from collections.abc import Iterable, Mapping
+import json
+import shlex
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from urllib.parse import quote
@@ -19,7 +21,11 @@ class Tool:
     """`line` has `{url}` where the base URL goes. `upstream` is the one that the tool talks to by default. `dialect` is
     None for a tool that speaks each provider's own; its base URLs go up to the version, and `{provider}` in its line is
     what it calls the provider. `where` is the file that the line goes into, "" for a shell; `note` is what a person
-    must know beside the line, `abroad` the same for another upstream than the default."""
+    must know beside the line, `abroad` the same for another upstream than the default. `anthropic` is the line for a
+    provider whose own API is Anthropic's, of a tool that speaks both.
+
+    `headers` is the line that sends headers, "" if none is known; in it one of SPELLINGS stands for them. It goes into
+    the same place, or into `headers_where`."""
 
     title: str
     line: str
@@ -28,6 +34,9 @@ class Tool:
     where: str = ""
     note: str = ""
     abroad: str = ""
+    anthropic: str = ""
+    headers: str = ""
+    headers_where: str | None = None
 
     def pointed(
         self, base: str, *, upstream: str | None = None, url: BaseUrl | None = None, workspace: str | None = None
@@ -35,7 +44,8 @@ class Tool:
         """The line for the proxy at `base`, as this workspace if one is given, for the upstream of this name at `url`,
         else for the tool's own. None if that provider has no API that the tool speaks."""
         url = url or HOMES[self.upstream]
-        dialect = self.dialect or _OWN.get(url.host, Dialect.OPENAI)
+        native = bool(self.anthropic) and url.host == HOMES["anthropic"].host
+        dialect = Dialect.ANTHROPIC if native else self.dialect or _OWN.get(url.host, Dialect.OPENAI)
         path = path_of(dialect, url)
         if path is None:
             return None
@@ -43,8 +53,40 @@ class Tool:
             path += _VERSION[dialect]
         name = upstream or self.upstream
         prefix = f"/~{quote(workspace, safe='')}" if workspace else ""
-        line = self.line.replace("{url}", f"{base}{prefix}/{name}{path}")
+        line = (self.anthropic if native else self.line).replace("{url}", f"{base}{prefix}/{name}{path}")
         return line.replace("{provider}", _PROVIDERS.get(url.host, name))
+
+    def sending(
+        self, headers: Mapping[str, str], *, upstream: str | None = None, url: BaseUrl | None = None
+    ) -> str | None:
+        """The line by which it sends these headers to the upstream of this name at `url`, else to its own; None if no
+        way is known."""
+        if not self.headers:
+            return None
+        line, url = self.headers, url or HOMES[self.upstream]
+        for spelling, spell in SPELLINGS.items():
+            line = line.replace(spelling, spell(headers))
+        return line.replace("{provider}", _PROVIDERS.get(url.host, upstream or self.upstream))
+
+
+def _lines(headers: Mapping[str, str]) -> str:
+    """For a shell: one header a line."""
+    said = [shlex.quote(f"{name}: {value}") for name, value in headers.items()]
+    return said[0] if len(said) == 1 else "\"$(printf '%s\\n' " + " ".join(said) + ')"'
+
+
+def _commas(headers: Mapping[str, str]) -> str:
+    return shlex.quote(", ".join(f"{name}: {value}" for name, value in headers.items()))
+
+
+def _toml(headers: Mapping[str, str]) -> str:
+    return "{" + ", ".join(f"{json.dumps(name)} = {json.dumps(value)}" for name, value in headers.items()) + "}"
+
+
+# How tools want headers to be spelled. YAML takes JSON, and a TOML string is one of JSON where it is ASCII.
+SPELLINGS: Mapping[str, Callable[[Mapping[str, str]], str]] = MappingProxyType(
+    {"{lines}": _lines, "{commas}": _commas, "{json}": json.dumps, "{toml}": _toml}
+)
 
 
 # Where the tools' own upstreams are.
@@ -73,22 +115,35 @@ _PROVIDERS = {
 
 _UNTRIED = "this is what its documentation says; it was not tried"
 
+_ANTHROPIC_HEADERS = "export ANTHROPIC_CUSTOM_HEADERS={lines}"
+_OPENAI_HEADERS = "export OPENAI_CUSTOM_HEADERS={lines}"
+_OPENCODE_HEADERS = '{"provider": {"{provider}": {"options": {"headers": {json}}}}}'
 _OPENCODE = '{"provider": {"{provider}": {"options": {"baseURL": "{url}"}}}}'
 _OPENCODE_ABROAD = 'a provider that it does not know by this name needs "npm" and "models" there too'
 
 TOOLS: Mapping[str, Tool] = MappingProxyType(
     {
         "claude-code": Tool(
-            title="Claude Code", line="export ANTHROPIC_BASE_URL={url}", upstream="anthropic", dialect=Dialect.ANTHROPIC
+            title="Claude Code",
+            line="export ANTHROPIC_BASE_URL={url}",
+            upstream="anthropic",
+            dialect=Dialect.ANTHROPIC,
+            headers=_ANTHROPIC_HEADERS,
         ),
         "claude-agent-sdk": Tool(
-            title="Agent SDK", line="export ANTHROPIC_BASE_URL={url}", upstream="anthropic", dialect=Dialect.ANTHROPIC
+            title="Agent SDK",
+            line="export ANTHROPIC_BASE_URL={url}",
+            upstream="anthropic",
+            dialect=Dialect.ANTHROPIC,
+            headers=_ANTHROPIC_HEADERS,
         ),
         "codex": Tool(
             title="Codex",
             line='openai_base_url = "{url}"',
             where="~/.codex/config.toml, at its top level",
             abroad="Codex speaks the Responses API alone, which not every provider has",
+            headers="http_headers = {toml}",
+            headers_where="~/.codex/config.toml, under a [model_providers.NAME] with its own base_url",
         ),
         "opencode": Tool(
             title="opencode",
@@ -97,6 +152,7 @@ TOOLS: Mapping[str, Tool] = MappingProxyType(
             dialect=None,
             where="opencode.json",
             abroad=_OPENCODE_ABROAD,
+            headers=_OPENCODE_HEADERS,
         ),
         "kilo": Tool(
             title="Kilo CLI",
@@ -105,6 +161,7 @@ TOOLS: Mapping[str, Tool] = MappingProxyType(
             dialect=None,
             where="its opencode.json",
             abroad=_OPENCODE_ABROAD,
+            headers=_OPENCODE_HEADERS,
         ),
         "gemini-cli": Tool(
             title="Gemini CLI",
@@ -113,29 +170,57 @@ TOOLS: Mapping[str, Tool] = MappingProxyType(
             dialect=Dialect.GEMINI,
             # Seen with 0.61: the variable alone makes it choose the method "gateway", which it then refuses.
             note='it also needs {"security": {"auth": {"selectedType": "gemini-api-key"}}} in ~/.gemini/settings.json',
+            headers="export GEMINI_CLI_CUSTOM_HEADERS={commas}",
         ),
         "qwen-code": Tool(
-            title="Qwen Code", line="export OPENAI_BASE_URL={url}", note="it also needs OPENAI_API_KEY and OPENAI_MODEL"
+            title="Qwen Code",
+            line="export OPENAI_BASE_URL={url}",
+            note="it also needs OPENAI_API_KEY and OPENAI_MODEL",
+            headers='{"model": {"generationConfig": {"customHeaders": {json}}}}',
+            headers_where="~/.qwen/settings.json",
         ),
         "cline": Tool(
             title="Cline CLI", line='cline auth -p openai-compatible -k "$OPENAI_API_KEY" -m "$MODEL" -b {url}'
         ),
-        "continue": Tool(title="Continue", line="apiBase: {url}", where="config.yaml, at the model"),
-        "copilot-cli": Tool(
-            title="Copilot CLI", line="export COPILOT_PROVIDER_BASE_URL={url}", note="it also needs COPILOT_MODEL"
+        "continue": Tool(
+            title="Continue",
+            line="apiBase: {url}",
+            where="config.yaml, at the model",
+            headers="requestOptions: {headers: {json}}",
         ),
-        "pi": Tool(title="pi", line='"baseUrl": "{url}"', where="~/.pi/agent/models.json, at the provider"),
+        "copilot-cli": Tool(
+            title="Copilot CLI",
+            line="export COPILOT_PROVIDER_BASE_URL={url}",
+            note="it also needs COPILOT_MODEL",
+            anthropic="export COPILOT_PROVIDER_TYPE=anthropic COPILOT_PROVIDER_BASE_URL={url}",
+            headers="export COPILOT_PROVIDER_HEADERS={lines}",
+        ),
+        "pi": Tool(
+            title="pi",
+            line='"baseUrl": "{url}"',
+            where="~/.pi/agent/models.json, at the provider",
+            anthropic='"api": "anthropic-messages", "baseUrl": "{url}"',
+            headers='"headers": {json}',
+        ),
         "vibe": Tool(
             title="Mistral Vibe",
             line='api_base = "{url}"',
             upstream="mistral",
             where="config.toml, under [[providers]]",
+            headers="extra_headers = {toml}",
         ),
-        "aider": Tool(title="aider", line="export OPENAI_API_BASE={url}"),
+        "aider": Tool(
+            title="aider",
+            line="export OPENAI_API_BASE={url}",
+            anthropic="export ANTHROPIC_BASE_URL={url}",
+            headers="extra_params: {extra_headers: {json}}",
+            headers_where=".aider.model.settings.yml, at the model",
+        ),
         "crush": Tool(
             title="Crush",
             line='{"providers": {"{provider}": {"base_url": "{url}"}}}',
             where="crush.json",
+            headers='{"providers": {"{provider}": {"extra_headers": {json}}}}',
             note=_UNTRIED,
             abroad='a provider that it does not know by this name needs "type", "api_key" and "models" there too',
         ),
@@ -148,11 +233,16 @@ TOOLS: Mapping[str, Tool] = MappingProxyType(
             dialect=Dialect.ANTHROPIC,
             note=_UNTRIED,
         ),
-        "llm": Tool(title="llm", line="api_base: {url}", where="extra-openai-models.yaml, at the model"),
-        "openai-sdk": Tool(title="OpenAI SDK", line="export OPENAI_BASE_URL={url}"),
-        "openai-agents": Tool(title="OpenAI Agents SDK", line="export OPENAI_BASE_URL={url}"),
-        "langchain-openai": Tool(title="LangChain", line="export OPENAI_BASE_URL={url}"),
-        "litellm": Tool(title="LiteLLM", line="export OPENAI_BASE_URL={url}"),
+        "llm": Tool(
+            title="llm",
+            line="api_base: {url}",
+            where="extra-openai-models.yaml, at the model",
+            headers="headers: {json}",
+        ),
+        "openai-sdk": Tool(title="OpenAI SDK", line="export OPENAI_BASE_URL={url}", headers=_OPENAI_HEADERS),
+        "openai-agents": Tool(title="OpenAI Agents SDK", line="export OPENAI_BASE_URL={url}", headers=_OPENAI_HEADERS),
+        "langchain-openai": Tool(title="LangChain", line="export OPENAI_BASE_URL={url}", headers=_OPENAI_HEADERS),
+        "litellm": Tool(title="LiteLLM", line="export OPENAI_BASE_URL={url}", headers=_OPENAI_HEADERS),
         "mini-swe-agent": Tool(title="mini-swe-agent", line="export OPENAI_BASE_URL={url}"),
         "pydantic-ai": Tool(title="Pydantic AI", line="export OPENAI_BASE_URL={url}"),
         "anthropic-sdk": Tool(
@@ -160,14 +250,22 @@ TOOLS: Mapping[str, Tool] = MappingProxyType(
             line="export ANTHROPIC_BASE_URL={url}",
             upstream="anthropic",
             dialect=Dialect.ANTHROPIC,
+            headers=_ANTHROPIC_HEADERS,
         ),
         "langchain-anthropic": Tool(
             title="LangChain", line="export ANTHROPIC_BASE_URL={url}", upstream="anthropic", dialect=Dialect.ANTHROPIC
         ),
         "google-genai": Tool(
-            title="google-genai", line="export GOOGLE_GEMINI_BASE_URL={url}", upstream="gemini", dialect=Dialect.GEMINI
+            title="google-genai",
+            line="export GOOGLE_GEMINI_BASE_URL={url}",
+            upstream="gemini",
+            dialect=Dialect.GEMINI,
+            headers='http_options={"headers": {json}}',
+            headers_where="the code, in genai.Client(…)",
         ),
-        "ai-sdk": Tool(title="AI SDK", line='baseURL: "{url}"', where="the code, in createOpenAI({…})"),
+        "ai-sdk": Tool(
+            title="AI SDK", line='baseURL: "{url}"', where="the code, in createOpenAI({…})", headers="headers: {json}"
+        ),
     }
 )
 

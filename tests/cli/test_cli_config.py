@@ -1,8 +1,10 @@
 # check, serve's way to its settings, and env.
 
 import json
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -154,10 +156,59 @@ def test_env_says_beside_the_line_what_else_a_tool_needs(run: Run) -> None:
     assert "Responses API alone" in json.loads(run("env", "codex", "--upstream", "xai", "--json").stdout)["notes"][0]
 
 
-@pytest.mark.parametrize("tool", ["aider", "pi", "copilot-cli"])
+@pytest.mark.parametrize("tool", ["continue", "llm", "cline"])
 def test_env_says_that_a_provider_is_met_by_another_api_than_its_own(run: Run, tool: str) -> None:
     assert "Anthropic's API for what speaks OpenAI's" in run("env", tool, "--upstream", "anthropic").stderr
     assert "Anthropic" not in run("env", tool).stderr
+
+
+@pytest.mark.parametrize(
+    ("tool", "line"),
+    [
+        ("copilot-cli", "export COPILOT_PROVIDER_TYPE=anthropic COPILOT_PROVIDER_BASE_URL={}"),
+        ("pi", '"api": "anthropic-messages", "baseUrl": "{}"'),
+        ("aider", "export ANTHROPIC_BASE_URL={}"),
+    ],
+)
+def test_env_has_anthropic_s_own_api_for_tools_that_speak_both(run: Run, tool: str, line: str) -> None:
+    result = run("env", tool, "--upstream", "anthropic", "--workspace", "w")
+    assert result.stdout == line.format("http://127.0.0.1:8787/~w/anthropic") + "\n"
+    assert "Anthropic's API" not in result.stderr
+
+
+HEADERS = ("--header", "X-Slotgate-Workspace: a \"b\" 'c'", "--header", "X-B:d")
+
+
+def test_env_prints_the_line_that_sends_headers_of_one_s_own(run: Run) -> None:
+    result = run("env", "claude-code", "--header", "X-Slotgate-Workspace: w")
+    assert result.stdout.splitlines()[1:] == ["export ANTHROPIC_CUSTOM_HEADERS='X-Slotgate-Workspace: w'"]
+    answer = json.loads(run("env", "codex", *HEADERS, "--json").stdout)
+    assert "[model_providers.NAME]" in answer["headers"]["where"]
+    assert answer["headers"]["where"] in run("env", "codex", *HEADERS).stderr
+    result = run("env", "cline", *HEADERS)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "no setting is known by which Cline CLI sends headers" in result.stderr
+    assert run("env", "codex", "--header", "no header").exit_code == 2
+
+
+@pytest.mark.parametrize("tool", [name for name, tool in TOOLS.items() if tool.headers])
+def test_headers_are_spelled_as_the_tool_s_setting_wants_them(run: Run, tool: str) -> None:
+    """As a shell, TOML, YAML or JSON reads the line."""
+    line = run("env", tool, *HEADERS).stdout.splitlines()[1]
+    wanted = {"X-Slotgate-Workspace": "a \"b\" 'c'", "X-B": "d"}
+    if line.startswith("export "):
+        variable = line.split("=")[0].removeprefix("export ")
+        shown = subprocess.run(
+            ["sh", "-c", f'{line}; printf %s "${variable}"'], capture_output=True, text=True, check=True
+        )
+        found = dict(each.split(": ", 1) for each in re.split(r"\n|, ", shown.stdout))
+    elif " = {" in line:
+        (found,) = tomllib.loads(line).values()
+    else:  # a line of JSON's inside is one of YAML, too
+        found = yaml.safe_load(line.replace("http_options=", "http_options: "))
+        while len(found) == 1:
+            (found,) = found.values()
+    assert found == wanted
 
 
 def test_env_refuses_an_upstream_that_has_no_api_for_the_tool(run: Run) -> None:
