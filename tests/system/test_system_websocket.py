@@ -1,4 +1,4 @@
-# WebSocket upgrades: a raw tunnel that holds one slot for its life (spec §10); test_system_ws_answers has the others.
+# WebSocket upgrades: a raw tunnel that holds one slot for its life (spec §10).
 # Bug cases LEAK-15 and PAUSE-09 as far as a tunnel goes: a slot a socket, whatever happens in it.
 
 import pytest

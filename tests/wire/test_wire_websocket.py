@@ -221,14 +221,25 @@ async def test_refused_upgrade_is_a_426_at_once(start, mode, message):
 
 
 @pytest.mark.parametrize(
-    ("mode", "message"), [("auto", UPGRADE), ("per_response", UPGRADE), ("tunnel", UPGRADE), ("tunnel", CODEX)]
+    ("mode", "message", "held"),
+    [
+        ("auto", UPGRADE, 1),
+        ("tunnel", UPGRADE, 1),
+        ("tunnel", CODEX, 1),
+        ("auto", CODEX, 0),
+        ("auto", AMONG_OTHERS, 0),
+        ("auto", ON_TWO_LINES, 0),
+        ("per_response", UPGRADE, 0),
+        ("per_response", CODEX, 0),
+    ],
 )
-async def test_upgrade_that_is_not_refused_is_tunnelled(start, mode, message):
+async def test_tunnel_takes_a_slot_and_a_socket_that_is_read_takes_none(start, mode, message, held):
     rig = await start({"websocket": mode})
     client, link = await rig.ask(message)
     assert b"Upgrade: WebSocket\r\n" in await link.head()
     await link.send(SWITCHED)
     assert await client.head() == SWITCHED
+    assert rig.scheduler.held == held
 
 
 @pytest.mark.parametrize(

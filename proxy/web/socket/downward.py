@@ -65,12 +65,12 @@ class Downward:
 
     def say(self, frame: bytes) -> None:
         """Words of our own for the client, between two messages."""
-        if self._passing is not None:
+        if not self._reader.between_messages:
             self._later.append(frame)
-        elif self._reader.between_messages:
-            self._relay.data(frame)
+        elif self._passing is not None:
+            self._passing.append(frame)
         else:
-            self._later.append(frame)
+            self._relay.data(frame)
 
     def say_last(self, close: bytes) -> None:
         """A close frame of our own, behind which nothing comes; not inside a frame, where it would be none."""
@@ -132,15 +132,15 @@ class Downward:
             while at < len(data):
                 if reader.between_messages:
                     self._put_between(passing)
-                    self._holding = self._hearer.holds and data[at] & 0x0F < CLOSE
+                    self._holding = self._hearer.holds
                 frame, end = reader.take(data, at)
                 self._count(end - at)
-                if not self._holding:
+                if self._holding:
+                    passing += self._hold(frame)
+                else:
                     passing.append(data[at:end])
                     if frame is not None:
                         self._hear(frame)
-                else:
-                    passing += self._hold(frame)
                 at = end
             if reader.between_messages:
                 self._put_between(passing)

@@ -1,24 +1,11 @@
 # A slot for each answer of a socket: asked for with the message, given back with the event that ends it (spec §10).
 
 import pytest
+from rawsides.answers import answering, held, waiting
 from rawsides.frames import BINARY, CLOSE, CODEX, PING, PONG, TEXT, create, event, frame, hear, said, socket, text
 from rawsides.message import begun, get, post
-from rawsides.rig import becomes
 
 ENDS = ["completed", "failed", "incomplete"]
-
-
-async def waits(rig, count=1):
-    await becomes(lambda: len(rig.scheduler.waiting) == count, f"{count} waiting")
-
-
-async def answering(rig, client, link, response="r1", **fields):
-    """The client has asked, and the answer has begun."""
-    await client.send(create(**fields))
-    heard = await hear(link)
-    await link.send(event("created", response))
-    assert (await hear(client)).json["type"] == "response.created"
-    return heard
 
 
 @pytest.mark.parametrize("lines", [[CODEX], []])
@@ -72,7 +59,7 @@ async def test_slot_is_held_from_the_message_to_the_event_that_ends_its_answer(s
         assert rig.scheduler.held == 1
         await link.send(said_back)
         assert (await hear(client)).raw == said_back
-    await becomes(lambda: rig.scheduler.held == 0)
+    await held(rig, 0)
     await client.send(create())
     await hear(link)
     assert rig.scheduler.held == 1
@@ -81,11 +68,11 @@ async def test_slot_is_held_from_the_message_to_the_event_that_ends_its_answer(s
 async def test_next_message_waits_for_a_slot_and_goes_up_as_it_came(start):
     rig = await start({"limit": 1})
     first, link = await socket(rig)
-    await answering(rig, first, link)
+    await answering(first, link)
     second, other = await socket(rig)
     asked = create(input="second", previous_response_id="r9")
     await second.send(asked)
-    await waits(rig)
+    await waiting(rig)
     await link.send(event("completed", "r1"))
     assert (await hear(other)).raw == asked
 
@@ -93,10 +80,10 @@ async def test_next_message_waits_for_a_slot_and_goes_up_as_it_came(start):
 async def test_http_and_sockets_wait_in_one_queue(start):
     rig = await start({"limit": 1})
     client, link = await socket(rig)
-    await answering(rig, client, link)
+    await answering(client, link)
     plain = await rig.client()
     await plain.send(post("/up/v1/responses", b"{}"))
-    await waits(rig)
+    await waiting(rig)
     await link.send(event("completed", "r1"))
     assert (await (await rig.upstream.link()).head()).startswith(b"POST ")
 
@@ -104,13 +91,13 @@ async def test_http_and_sockets_wait_in_one_queue(start):
 async def test_older_prompt_goes_first_whichever_socket_is_older(start):
     rig = await start({"limit": 1})
     running, link = await socket(rig)
-    await answering(rig, running, link)
+    await answering(running, link)
     sides = []
     for start_ms in (3000, 1000, 2000):
         client, side = await socket(rig, f"X-Slotgate-Prompt-Started-At: {1_700_000_000_000 + start_ms}")
         await client.send(create(input=str(start_ms)))
         sides.append((start_ms, side))
-        await waits(rig, len(sides))
+        await waiting(rig, len(sides))
     order = []
     ended = link
     for start_ms in (1000, 2000, 3000):
@@ -123,7 +110,7 @@ async def test_older_prompt_goes_first_whichever_socket_is_older(start):
 async def test_prewarm_takes_no_slot(start):
     rig = await start({"limit": 1})
     running, link = await socket(rig)
-    await answering(rig, running, link)
+    await answering(running, link)
     client, other = await socket(rig)
     asked = create(generate=False)
     await client.send(asked)
@@ -141,17 +128,17 @@ async def test_end_of_a_prewarm_is_not_the_end_of_the_answer_behind_it(start):
         await hear(client)
     assert rig.scheduler.held == 1
     await link.send(event("completed", "r2"))
-    await becomes(lambda: rig.scheduler.held == 0)
+    await held(rig, 0)
 
 
 async def test_what_comes_behind_a_waiting_message_waits_too_and_pings_pass(start):
     rig = await start({"limit": 1})
     running, link = await socket(rig)
-    await answering(rig, running, link)
+    await answering(running, link)
     client, other = await socket(rig)
     behind = said(text('{"type":"session.update"}')), said(b"\x00\xff", BINARY)
     await client.send(create() + behind[0])
-    await waits(rig)
+    await waiting(rig)
     await client.send(said(b"p", PING) + behind[1])
     assert (await hear(other)).opcode == PING
     await other.send(frame(b"p", PONG))
@@ -188,13 +175,13 @@ async def test_every_byte_may_come_alone(start):
         for at in range(len(whole)):
             await side.send(whole[at : at + 1])
         assert (await hear(other)).raw == whole
-    await becomes(lambda: rig.scheduler.held == 0)
+    await held(rig, 0)
 
 
 async def test_bytes_of_the_upstream_pass_before_their_frame_is_whole(start):
     rig = await start({"limit": 1})
     client, link = await socket(rig)
-    await answering(rig, client, link)
+    await answering(client, link)
     whole = event("output_text.delta", delta="x" * 300)
     await link.send(whole[:50])
     assert await client.exactly(50) == whole[:50]
@@ -205,7 +192,7 @@ async def test_bytes_of_the_upstream_pass_before_their_frame_is_whole(start):
 async def test_words_of_a_model_end_nothing(start):
     rig = await start({"limit": 1})
     client, link = await socket(rig)
-    await answering(rig, client, link)
+    await answering(client, link)
     for back in (
         event("output_text.delta", delta='{"type":"response.completed"}'),
         event("output_item.done", item={"type": "error"}),
@@ -227,17 +214,17 @@ async def test_answers_of_two_streams_are_told_apart(start):
     assert rig.scheduler.held == 2
     first, second = rig.scheduler.holding()
     await link.send(event("completed", "r2", stream_id="b"))
-    await becomes(lambda: rig.scheduler.held == 1)
+    await held(rig, 1)
     assert rig.scheduler.holding() == [first]
     await link.send(frame(text({"type": "error", "stream_id": "a", "error": {"message": "no"}})))
-    await becomes(lambda: rig.scheduler.held == 0)
+    await held(rig, 0)
     assert second.held is False
 
 
 async def test_record_of_each_answer_and_of_the_socket(start):
     rig = await start({"limit": 1})
     client, link = await socket(rig, "session-id: s1", target="/~proj/up/v1/responses?key=secret")
-    await answering(rig, client, link)
+    await answering(client, link)
     await link.send(event("completed", "r1"))
     record = await rig.record()
     assert (record.method, record.path, record.workspace, record.conversation) == ("GET", "/v1/responses", "proj", "s1")
