@@ -80,7 +80,7 @@ class Model:
 
     def shapes(self, key: str) -> list[tuple[str, str, list[str]]]:
         """Method, path behind a prefix and names of headers of each of these requests: what stays the same from run to
-        run."""
+        run. Sorted, since some clients (Copilot) draw another order for each run."""
         return [_shape(call.head) for call in self.main(key)]
 
     async def _serve(self, call: Call) -> None:
@@ -140,7 +140,7 @@ def _is_main(asked: Asked, script: Script) -> bool:
 
 
 def _shape(head: Head) -> tuple[str, str, list[str]]:
-    names = [name.lower() for name, _ in head.headers]
+    names = sorted(name.lower() for name, _ in head.headers)
     return head.method, head.target.removeprefix("/up"), [name for name in names if name != "connection"]
 
 

@@ -1,0 +1,81 @@
+# GitHub Copilot CLI with a provider of one's own (BYOK), over each of its three APIs.
+
+from clients.program import NOTES, Dialect, Npm, Program, Tool, Workplace
+
+_INSTALL = Npm(packages=("@github/copilot@1.0.102",))
+
+
+def tool(_: Workplace) -> Tool:
+    return "bash", {"command": f"cat {NOTES}", "description": "Read the notes"}
+
+
+def command(workplace: Workplace, prompt: str) -> list[str]:
+    return [workplace.bin("copilot"), "--prompt", prompt, "--allow-all-tools", "--silent", "--no-color"]
+
+
+def _environment(workplace: Workplace) -> dict[str, str]:
+    # Offline is what it calls doing without GitHub: no login, telemetry, update, MCP server.
+    return {
+        "COPILOT_OFFLINE": "true",
+        "COPILOT_AUTO_UPDATE": "false",
+        "COPILOT_PROVIDER_API_KEY": workplace.key,
+    }
+
+
+def chat_environment(workplace: Workplace) -> dict[str, str]:
+    return {
+        **_environment(workplace),
+        "COPILOT_PROVIDER_TYPE": "openai",
+        "COPILOT_PROVIDER_BASE_URL": f"{workplace.base_url}/v1",
+        "COPILOT_PROVIDER_WIRE_API": "completions",
+        "COPILOT_MODEL": "gpt-5.1",
+    }
+
+
+def responses_environment(workplace: Workplace) -> dict[str, str]:
+    return {**chat_environment(workplace), "COPILOT_PROVIDER_WIRE_API": "responses"}
+
+
+def messages_environment(workplace: Workplace) -> dict[str, str]:
+    # With /v1 it would ask for /v1/v1/messages.
+    return {
+        **_environment(workplace),
+        "COPILOT_PROVIDER_TYPE": "anthropic",
+        "COPILOT_PROVIDER_BASE_URL": workplace.base_url,
+        "COPILOT_MODEL": "claude-sonnet-4.5",
+    }
+
+
+CHAT = Program(
+    name="copilot",
+    install=_INSTALL,
+    dialect=Dialect.CHAT,
+    tool=tool,
+    command=command,
+    environment=chat_environment,
+    header_limit_s=600,
+    keepalive=False,
+    conversation="fp",
+)
+RESPONSES = Program(
+    name="copilot-responses",
+    install=_INSTALL,
+    dialect=Dialect.RESPONSES,
+    tool=tool,
+    command=command,
+    environment=responses_environment,
+    header_limit_s=600,
+    keepalive=False,
+    conversation="id",
+)
+MESSAGES = Program(
+    name="copilot-messages",
+    install=_INSTALL,
+    dialect=Dialect.ANTHROPIC,
+    tool=tool,
+    command=command,
+    environment=messages_environment,
+    header_limit_s=600,
+    keepalive=False,
+    conversation="fp",
+)

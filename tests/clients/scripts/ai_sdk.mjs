@@ -1,0 +1,34 @@
+// A streamed tool loop with the AI SDK. The arguments are the provider and the prompt; the last text is printed.
+
+import { readFileSync } from "node:fs";
+import { createAnthropic } from "@ai-sdk/anthropic";
+import { createGoogleGenerativeAI } from "@ai-sdk/google";
+import { createOpenAI } from "@ai-sdk/openai";
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import { isStepCount, streamText, tool } from "ai";
+import { z } from "zod";
+
+const options = { baseURL: process.env.BASE_URL, apiKey: process.env.API_KEY };
+const models = {
+  "openai-compatible": () => createOpenAICompatible({ ...options, name: "fake" })("fake-model"),
+  openai: () => createOpenAI(options)("gpt-5"),
+  anthropic: () => createAnthropic(options)("claude-sonnet-4-5"),
+  google: () => createGoogleGenerativeAI(options)("gemini-2.5-pro"),
+};
+
+const [provider, prompt] = process.argv.slice(2);
+const result = streamText({
+  model: models[provider](),
+  system: "Be brief.",
+  prompt,
+  tools: {
+    read_file: tool({
+      description: "Read a file.",
+      inputSchema: z.object({ path: z.string() }),
+      execute: async ({ path }) => readFileSync(path, "utf8"),
+    }),
+  },
+  stopWhen: isStepCount(5),
+});
+for await (const piece of result.textStream) process.stdout.write(piece);
+process.stdout.write("\n");
