@@ -34,7 +34,12 @@ class Peers:
             asked = connection.workspace = self._ask(whose(connection.socket()))
         if not asked.done():
             await asyncio.wait((asked,), timeout=WAIT_S)
-        return asked.result() if asked.done() and not asked.cancelled() else None
+        return self.known(connection)
+
+    def known(self, connection: Connection) -> str | None:
+        """What `workspace` has found by now."""
+        asked = connection.workspace
+        return asked.result() if asked is not None and asked.done() and not asked.cancelled() else None
 
     def close(self) -> None:
         if self._thread is not None:

@@ -7,6 +7,7 @@ import threading
 from contextlib import asynccontextmanager
 
 import pytest
+from rawsides.frames import SWITCHED, create, event, hear
 from rawsides.message import answer, get, post
 from rawsides.rig import becomes
 
@@ -35,9 +36,12 @@ class Agent:
         self._process = process
         self._rig = rig
 
+    def says(self, data):
+        self._process.stdin.write(data.hex().encode() + b"\n")
+
     async def asks(self, message=None):
         """Has one request answered; the workspace that its record names."""
-        self._process.stdin.write((message or post("/up/", b"{}")).hex().encode() + b"\n")
+        self.says(message or post("/up/", b"{}"))
         link = await self._rig.upstream.link()
         await link.head()
         await link.send(answer(b"ok"))
@@ -82,6 +86,23 @@ async def test_two_clients_belong_to_a_project_each(start, project, tmp_path, mo
     (tmp_path / "other").mkdir()
     async with agent(rig, project) as one, agent(rig, tmp_path / "other") as two:
         assert [await one.asks(), await two.asks()] == ["my project", "other"]
+
+
+@pytest.mark.plain
+async def test_each_answer_of_a_socket_belongs_to_the_repository_too(start, project, monkeypatch):
+    monkeypatch.setattr(peers, "WAIT_S", 10.0)
+    rig = await start(FRESH, **WANTED)
+    async with agent(rig, project) as client:
+        client.says(get("/up/v1/responses", "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: abc"))
+        link = await rig.upstream.link()
+        await link.head()
+        await link.send(SWITCHED)
+        for said, workspace in (({}, "my project"), ({"client_metadata": {"x-workspace-id": "said"}}, "said")):
+            client.says(create(**said))
+            await hear(link)
+            assert [slot.ticket.workspace for slot in rig.scheduler.slots()] == [workspace]
+            await link.send(event("completed", "r"))
+            await becomes(lambda: not rig.scheduler.held, "answered")
 
 
 @pytest.mark.plain

@@ -18,6 +18,7 @@ from proxy.service.gate import CREDENTIALS
 from proxy.service.record import RequestRecord
 from proxy.service.runtime import Runtime
 from proxy.web.budget import BodyBudget
+from proxy.web.identity import DEFAULT_WORKSPACE
 from proxy.web.judge import ABSORBED
 from proxy.web.outcome import carry
 from proxy.web.passage import Flow, Passage
@@ -69,6 +70,7 @@ class Socket:
         self._record = record
         self._admission = runtime.admission(upstream.provider_id)
         self._asking = Asking(view.reader, request.head.values, route.workspace)
+        self._asks_peer = view.settings.identity.workspace_from_peer
         self._up = Upward(self, lambda: budget.share(upstream.provider_id, view.settings.queue))
         self._passage = Passage(
             request, head, view.pool(upstream), Flow(), runtime.clock, tunnel_idle_s=None, switched=self
@@ -98,6 +100,8 @@ class Socket:
     async def run(self) -> None:
         """Shake hands, and carry what is said until one side ends. OwnAnswer if the upstream could not be reached."""
         try:
+            if self._asks_peer:
+                await self._runtime.peers.workspace(self._request.connection)
             sending = self._passage.send(self._down, upgrade=True, started=self._down.attach)
             await carry(sending, self._passage, self._record)
             if self._at_fault:
@@ -288,6 +292,9 @@ class Socket:
         message.text = None
         for fact in identity.bad:
             runtime.telemetry.unreadable(fact)
+        workspace = identity.workspace
+        if workspace == DEFAULT_WORKSPACE and self._asks_peer:
+            workspace = runtime.peers.known(self._request.connection) or workspace
         provider_id = self._admission.provider_id
         opened = runtime.turns.begin(
             provider_id,
@@ -299,7 +306,7 @@ class Socket:
         )
         ticket = Ticket(
             id=runtime.next_ticket_id(),
-            workspace=identity.workspace,
+            workspace=workspace,
             conversation=identity.conversation,
             prompt_started_at=opened.started_at,
             path=self._route.path,
