@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from clients.install import Cache, NotInstalledError, cache_folder
+from clients.install import Cache, NotInstalledError, cache_folder, install
 from clients.program import Npm, Pip
 from clients.stage import Installed, Stage, Stages, a_stage
 
@@ -56,7 +56,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session")
 def cache(request: pytest.FixtureRequest) -> Cache:
-    return Cache(cache_folder(), os.environ.get("PYTEST_XDIST_TESTRUNUID", f"{os.getpid()}"))
+    return Cache(cache_folder(), os.environ.get("PYTEST_XDIST_TESTRUNUID", f"{os.getpid()}"), install)
 
 
 @pytest.fixture(scope="session")

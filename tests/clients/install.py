@@ -11,7 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -29,10 +29,11 @@ class NotInstalledError(Exception):
 
 
 class Cache:
-    """`run` names this run of the tests: what failed in it once is not tried again in it."""
+    """`run` names this run of the tests: what failed in it once is not tried again in it. `make` installs into an
+    empty folder."""
 
-    def __init__(self, folder: Path, run: str) -> None:
-        self._folder, self._run = folder, run
+    def __init__(self, folder: Path, run: str, make: Callable[[Path, Npm | Pip], None]) -> None:
+        self._folder, self._run, self._make = folder, run, make
 
     def get(self, wanted: Npm | Pip) -> Path:
         """The folder with these packages."""
@@ -50,7 +51,7 @@ class Cache:
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
             try:
-                _install(folder, wanted)
+                self._make(folder, wanted)
             except NotInstalledError as error:
                 failed.write_text(f"{self._run}\n{error}")
                 raise
@@ -80,7 +81,8 @@ def _locked(file: Path) -> Iterator[None]:
         yield
 
 
-def _install(folder: Path, wanted: Npm | Pip) -> None:
+def install(folder: Path, wanted: Npm | Pip) -> None:
+    """With npm, or with pip into a venv."""
     if isinstance(wanted, Npm):
         npm = shutil.which("npm")
         if npm is None or shutil.which("node") is None:
