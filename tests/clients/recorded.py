@@ -1,11 +1,13 @@
 # What passed on a connection, taken apart into messages after the fact; and what the upstream must have received of a
 # request (spec §10).
 #
-# Rule: bytes stay as they came. An upgrade ends the messages: what follows is no HTTP.
+# Rule: bytes stay as they came. An upgrade ends the messages; what a socket carries behind it is shown as such.
 
 from dataclasses import dataclass
 
 from blackbox.message import Dechunker, Head, parse_head
+
+from clients import sockets
 
 # What a proxy takes out of a request (RFC 9110 7.6.1, and spec §10), beside what Connection lists.
 _REMOVED = {"connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization", "upgrade"}
@@ -29,8 +31,23 @@ def exchanges(sent: bytes, received: bytes) -> list[tuple[Message, Message | Non
         answer, received = _answer(received, message.head.method)
         found.append((message, answer))
         if answer is not None and answer.head.status == 101:
-            break
+            return found + _carried(message.head, sent, received)
     return found
+
+
+def _carried(handshake: Head, sent: bytes, received: bytes) -> list[tuple[Message, Message | None]]:
+    if not sockets.asks(handshake):
+        return []
+    head, found = sockets.as_post(handshake), []
+    for asked, events in sockets.carried(sent, received):
+        answer = None if events is None else _as_answer(events)
+        found.append((Message(head=head, body=asked), answer))
+    return found
+
+
+def _as_answer(events: list[bytes]) -> Message:
+    head = f"HTTP/1.1 {sockets.status_of(events)} Whatever\r\n\r\n".encode()
+    return Message(head=parse_head(head), body=b"\n".join(events))
 
 
 def expected_upstream(request: Message, prefix: str, authority: str) -> bytes:
@@ -45,6 +62,10 @@ def expected_upstream(request: Message, prefix: str, authority: str) -> bytes:
         name = line.partition(":")[0].lower()
         if name == "host":
             lines.append(f"{line[:4]}: {authority}")
+        elif name in ("connection", "upgrade") and sockets.asks(head):
+            lines.append(line)
+        elif name == "sec-websocket-extensions" and sockets.asks(head):
+            continue  # the proxy reads the frames: no compression
         elif name not in _REMOVED and name not in listed and not name.startswith(_OURS):
             lines.append(line)
     return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + request.body

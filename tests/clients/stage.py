@@ -12,6 +12,7 @@ from blackbox.process import Proxy
 from blackbox.rig import Rig
 from blackbox.waiting import until
 
+from clients.model.asked import dialect_of
 from clients.model.model import Model, Script, credential
 from clients.program import Npm, Pip, Program
 from clients.recorded import Message, exchanges, expected_upstream
@@ -72,10 +73,13 @@ class Stage:
         return [request for request, _ in self.passed() if credential(request.head) == key]
 
     async def has_asked(self, running: Running) -> None:
-        """Waits until its first request has come."""
-        what = f"a request of {running!r}"
-        await until(lambda: running.over or self.asked(running.key), timeout=START_S, every=0.1, what=what)
-        assert self.asked(running.key), f"it never asked: {running!r}"
+        """Waits until its first request for an answer has come."""
+
+        def asked() -> bool:
+            return any(dialect_of(request.head.method, request.head.target) for request in self.asked(running.key))
+
+        await until(lambda: running.over or asked(), timeout=START_S, every=0.1, what=f"a request of {running!r}")
+        assert asked(), f"it never asked: {running!r}"
 
     def differences(self) -> list[str]:
         """Where the bytes that the upstream received are not those that a client sent, or an answer is not the

@@ -50,7 +50,9 @@ async def _left(stage: Stage) -> float:
     """When the client closed the connection that had asked for an answer."""
 
     def left() -> float | None:
-        asking = [line for line in stage.tap.lines if b"POST /" in line.sent]
+        asking = [
+            line for line in stage.tap.lines if b"POST /" in line.sent or b"sec-websocket-key" in line.sent.lower()
+        ]
         times = [line.left_at for line in asking]
         return max(time for time in times if time is not None) if times and all(times) else None
 

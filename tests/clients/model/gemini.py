@@ -12,8 +12,8 @@ def streamed(asked: Asked, said: Said, id: str) -> list[bytes]:
         parts: list[Mapping[str, object]] = [{"text": piece} for piece in said.pieces]
     else:
         parts = [_part(said)]
-    *before, last = parts
-    return [*(event(_answer(asked, part, id, None)) for part in before), event(_answer(asked, last, id, "STOP"))]
+    # The finish comes by itself, so that no answer is over with its first event.
+    return [*(event(_answer(asked, part, id, None)) for part in parts), event(_answer(asked, {"text": ""}, id, "STOP"))]
 
 
 def whole(asked: Asked, said: Said, id: str) -> Mapping[str, object]:

@@ -9,6 +9,7 @@ import itertools
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from blackbox.call import Call
@@ -20,7 +21,9 @@ from simulator.provider import Reason, Refusal
 from clients.model import chat, gemini, messages, responses
 from clients.model.asked import MARKER, Asked, dialect_of, read
 from clients.model.says import Said, Text, ToolCall
+from clients.model.socket import Answer, Socket
 from clients.program import Dialect, Tool
+from clients.sockets import asks
 
 _ANSWERS = {Dialect.CHAT: chat, Dialect.RESPONSES: responses, Dialect.ANTHROPIC: messages, Dialect.GEMINI: gemini}
 REFUSED_FOR_S = 1.0  # where a dialect says it
@@ -45,7 +48,8 @@ class Script:
 
 
 class Model:
-    """`begin` and `go_on` are set; clear one, and answers wait for it: before their head, after their first event.
+    """`begin` and `go_on` are set; clear one, and answers wait for it: before their head, after their first event
+    (those of a tool loop alone: a title must not keep the loop from its slot).
     `meets` is called with each generating request before it is answered."""
 
     def __init__(self) -> None:
@@ -83,7 +87,11 @@ class Model:
         run. Sorted, since some clients (Copilot) draw another order for each run."""
         return [_shape(call.head) for call in self.main(key)]
 
-    async def _serve(self, call: Call) -> None:
+    async def _serve(self, call: Any) -> None:
+        """A call, or an answer in a socket."""
+        if asks(call.head):
+            Socket(call)
+            return
         dialect = dialect_of(call.head.method, call.head.target)
         if dialect is None:
             await _beside(call)
@@ -104,13 +112,14 @@ class Model:
         asked = read(dialect, call.head.target, call.body)
         number = next(self._ids)
         said, answers = _said(asked, script, number), _ANSWERS[dialect]
-        if not asked.streamed:
+        if not asked.streamed and not isinstance(call, Answer):
             await _whole(call, answers.whole(asked, said, str(number)))
             return
         call.begin()
         first, *rest = answers.streamed(asked, said, str(number))
         call.say(first)
-        await self.go_on.wait()
+        if _is_main(asked, script):
+            await self.go_on.wait()
         for event in rest:
             call.say(event)
             await asyncio.sleep(0)

@@ -10,6 +10,7 @@ from clients.programs import (
     claude_code,
     cline,
     codex_http,
+    codex_ws,
     continue_cli,
     copilot,
     gemini_cli,
@@ -30,6 +31,7 @@ from clients.programs import (
 PROGRAMS: tuple[Program, ...] = (
     claude_code.PROGRAM,
     codex_http.PROGRAM,
+    codex_ws.PROGRAM,
     opencode.PROGRAM,
     gemini_cli.PROGRAM,
     qwen_code.PROGRAM,
