@@ -48,9 +48,9 @@ class Script:
 
 
 class Model:
-    """`begin` and `go_on` are set; clear one, and answers wait for it: before their head, after their first event
-    (those of a tool loop alone: a title must not keep the loop from its slot).
-    `meets` is called with each generating request before it is answered."""
+    """`begin` and `go_on` are set; clear one, and answers wait for it: before their head, after their first event (of a
+    tool loop alone: a title must not keep the loop from its slot). `meets` is called with each generating request
+    before it is answered."""
 
     def __init__(self) -> None:
         self.upstream = FakeUpstream()
