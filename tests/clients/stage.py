@@ -116,12 +116,14 @@ def _start(raw: bytes) -> str:
 
 
 @contextlib.asynccontextmanager
-async def a_stage(directory: Path, installed: Installed, options: Mapping[str, Any]) -> AsyncIterator[Stage]:
-    """`options` are the upstream's."""
+async def a_stage(
+    directory: Path, installed: Installed, options: Mapping[str, Any], top: Mapping[str, Any] | None = None
+) -> AsyncIterator[Stage]:
+    """`options` are the upstream's, `top` those of the whole configuration."""
     model = Model()
     await model.upstream.start()
     upstream = {"url": model.upstream.url, "limit": 1, "cooldown": "0s", "pause": {"default": "200ms"}, **options}
-    proxy = Proxy(directory, {"upstreams": {NAME: upstream}})
+    proxy = Proxy(directory, {**(top or {}), "upstreams": {NAME: upstream}})
     rig = Rig(proxy, {NAME: model.upstream})
     await proxy.start()
     tap = Tap(proxy.address)

@@ -1,6 +1,7 @@
 # Six different agents at once where one fits: each has its turn, oldest prompt first, and none of them can tell.
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -8,13 +9,12 @@ from blackbox.call import Call
 from blackbox.events import EventStream
 
 from clients.model.model import credential
-from clients.program import Program
+from clients.program import Program, script_tool
 from clients.programs import PROGRAMS
 from clients.running import Running
 from clients.stage import Stage, Stages
 
 SIZE = 6
-SDKS = ("python", "js", "sdk", "litellm", "langchain")  # in the names of those that are no agents
 pytestmark = [pytest.mark.clients, pytest.mark.slow, pytest.mark.timeout(900)]
 
 
@@ -50,27 +50,31 @@ async def test_a_crowd_of_agents_is_served_one_by_one_oldest_prompt_first(stages
 async def _started(stage: Stage) -> list[Running]:
     """Each is in the queue before the next one starts."""
     crowd: list[Running] = []
-    for program in sorted(PROGRAMS, key=_rank):
-        if any(mark in program.name.split("-") for mark in SDKS):
-            continue
+    for program in _agents():
         try:
             running = await stage.start(program)
         except pytest.skip.Exception:
             continue
-        await stage.has_asked(running)
         crowd.append(running)
+        await stage.has_asked(running)
         if len(crowd) == SIZE:
             return crowd
     pytest.skip(f"only {len(crowd)} agents are installed: {crowd}")
 
 
-def _rank(program: Program) -> int:
-    """Dialects by turns, so that the crowd has each of them."""
-    same = [other.name for other in PROGRAMS if other.dialect is program.dialect]
-    return same.index(program.name)
+def _agents() -> list[Program]:
+    """Each agent once; dialects by turns, so that the crowd has all of them."""
+    installs = {program.install: program for program in reversed(PROGRAMS) if program.tool is not script_tool}
+    different = [program for program in PROGRAMS if program in installs.values()]
+
+    def turn(program: Program) -> int:
+        same = [other for other in different if other.dialect is program.dialect]
+        return same.index(program)
+
+    return sorted(different, key=turn)
 
 
-def _interrupts(victim: Running) -> Any:
+def _interrupts(victim: Running) -> Callable[[Call], Awaitable[None]]:
     async def meets(call: Call) -> None:
         if credential(call.head) == victim.key:
             victim.interrupt()
