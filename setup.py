@@ -9,9 +9,12 @@ import os
 from setuptools import setup
 
 COMPILED = {
-    "core": "allowance cooldown gate limit pause queue reading recovery refusals scheduler slots strikes waitlist",
+    "core": (
+        "allowance cooldown gate lag limit model pause queue reading recovery refusals scheduler slots strikes turns "
+        "waitlist"
+    ),
     "ratelimits": "frames",
-    "service": "admission clock events quoting record telemetry",
+    "service": "admission clock counts events histogram quoting record telemetry",
     "web": "budget forward identity identity_body identity_headers judge outcome passage patience routing success turn",
     "wire": "body client exchange head head_reader head_writer idle pauses pool relay request tls_session upstream",
 }

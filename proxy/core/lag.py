@@ -8,7 +8,6 @@
 #         that is forgotten at half the estimate says that it is far too long.
 
 from collections import deque
-from dataclasses import dataclass
 
 LAG_MIN_S, LAG_MAX_S = 0.05, 5.0
 # In balance where 1 in 35 is counted for longer: about the 97th percentile of what the provider needs. Up to the first
@@ -22,10 +21,12 @@ _LATER = 1.15  # times as old: when to look again
 _ENDED_KEPT = 256
 
 
-@dataclass(slots=True)
 class _Ended:
-    at: float
-    counted_s: float = 0.0  # for at least so long
+    __slots__ = ("at", "counted_s")
+
+    def __init__(self, at: float) -> None:
+        self.at = at
+        self.counted_s = 0.0  # for at least so long
 
 
 class Lag:

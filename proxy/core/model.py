@@ -3,6 +3,8 @@
 # Rule 1: times named `*_at` are monotonic seconds of one process; `prompt_started_at` alone is epoch milliseconds,
 #         because clients state it and it must compare across processes.
 # Rule 2: an effect is a fact of the past (or one order: PollUsage, Abort). Whoever gets it acts; nobody edits it.
+# Rule 3: what every request makes has an `__init__` of its own: that of a dataclass is not compiled (setup.py), and its
+#         slots=True makes a second class, which the compiler knows nothing of.
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -18,6 +20,9 @@ class Phase(StrEnum):
     COOLING = "cooling"
 
 
+_CONNECTING = Phase.CONNECTING  # looking up a member of an enum is a call in Python 3.11
+
+
 class Kind(StrEnum):
     """What a provider's answer says about limits (spec §7.1)."""
 
@@ -28,7 +33,7 @@ class Kind(StrEnum):
     NONE = "none"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class PausePolicy:
     """How long a rate limit holds everything back: seconds."""
 
@@ -37,7 +42,7 @@ class PausePolicy:
     max_s: float = 600.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Policy:
     """What an operator configured for one provider. The limit and the cooldown in force are the scheduler's own,
     since the admin API and rate limits change them; `None` stands for "never" or "none"."""
@@ -55,17 +60,19 @@ class Policy:
     absorb: int = 0
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
 class Ticket:
     """One counted request that asks for a slot. `id` is unique in the process and grows with arrival; it is the
     arrival sequence of the order and the id that the admin API shows for the waiter and then for its slot."""
 
-    id: int
-    workspace: str
-    conversation: str | None
-    prompt_started_at: int
-    path: str
-    queued_at: float = 0.0  # when its present wait began
+    __slots__ = ("conversation", "id", "path", "prompt_started_at", "queued_at", "workspace")
+
+    def __init__(self, *, id: int, workspace: str, conversation: str | None, prompt_started_at: int, path: str) -> None:
+        self.id = id
+        self.workspace = workspace
+        self.conversation = conversation
+        self.prompt_started_at = prompt_started_at
+        self.path = path
+        self.queued_at = 0.0  # when its present wait began
 
     @property
     def order(self) -> tuple[int, int]:
@@ -83,23 +90,38 @@ class Holder(Protocol):
         """Bring `slot.progress_at` up to date."""
 
 
-@dataclass(slots=True, eq=False)
 class Slot:
     """One unit of the limit, and whoever has it. The wire writes `phase`, `bytes`, `last_byte_at` and `progress_at`
     directly while the slot is held, the service `holder`; everything else belongs to the scheduler."""
 
-    ticket: Ticket
-    grant: int  # how many grants this provider had made before: orders grants and reductions
-    granted_at: float
-    last_byte_at: float
-    progress_at: float  # what the watchdog measures silence from
-    phase: Phase = Phase.CONNECTING
-    bytes: int = 0
-    cooled_at: float = 0.0  # when the rest ends; meaningful while cooling
-    held: bool = False  # from its grant until it is given back; what names it later changes nothing
-    holder: Holder | None = None
-    refused: bool = False  # the provider would not take it, so it does not count it
-    taken: bool = False  # a successful answer has begun
+    __slots__ = (
+        "bytes",
+        "cooled_at",
+        "grant",
+        "granted_at",
+        "held",
+        "holder",
+        "last_byte_at",
+        "phase",
+        "progress_at",
+        "refused",
+        "taken",
+        "ticket",
+    )
+
+    def __init__(self, ticket: Ticket, grant: int, granted_at: float) -> None:
+        self.ticket = ticket
+        self.grant = grant  # how many grants this provider had made before: orders grants and reductions
+        self.granted_at = granted_at
+        self.last_byte_at = granted_at
+        self.progress_at = granted_at  # what the watchdog measures silence from
+        self.phase = _CONNECTING
+        self.bytes = 0
+        self.cooled_at = 0.0  # when the rest ends; meaningful while cooling
+        self.held = False  # from its grant until it is given back; what names it later changes nothing
+        self.holder: Holder | None = None
+        self.refused = False  # the provider would not take it, so it does not count it
+        self.taken = False  # a successful answer has begun
 
     @property
     def id(self) -> int:
@@ -234,7 +256,7 @@ Effect = (
 # --- what can be read --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Snapshot:
     """One provider at one moment, for status, metrics and state; `*_at` monotonic, durations in seconds."""
 

@@ -45,7 +45,7 @@ class Slots:
         """A new slot, held by `ticket`."""
         self.grants += 1
         self.in_flight += 1
-        slot = self._held[ticket.id] = Slot(ticket, self.grants, now, now, now)
+        slot = self._held[ticket.id] = Slot(ticket, self.grants, now)
         slot.held = True
         return slot
 

@@ -8,7 +8,7 @@
 # Rule 4: a start is never in the future and never moves later within a turn.
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from math import inf
 from typing import NamedTuple
 
 KNOWN_PROMPTS = 4  # prompt ids remembered per session: background sub-agents of an earlier prompt still run with theirs
@@ -36,15 +36,17 @@ class TurnHints(NamedTuple):
 NO_HINTS = TurnHints()
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
 class _Session:
     """One conversation with the sub-agents that name it as their parent."""
 
-    started_at: int  # of the current turn, epoch ms
-    open: int = 0
-    idle_at: float = float("-inf")  # when the last request ended, monotonic
-    body_hash: int | None = None  # of the last request that had one
-    prompts: dict[str, int] = field(default_factory=dict)  # prompt id -> its start, oldest first
+    __slots__ = ("body_hash", "idle_at", "open", "prompts", "started_at")
+
+    def __init__(self, started_at: int) -> None:
+        self.started_at = started_at  # of the current turn, epoch ms
+        self.open = 0
+        self.idle_at = -inf  # when the last request ended, monotonic
+        self.body_hash: int | None = None  # of the last request that had one
+        self.prompts: dict[str, int] = {}  # prompt id -> its start, oldest first
 
     def remember(self, prompt_id: str, started_at: int) -> None:
         self.prompts[prompt_id] = started_at
@@ -52,12 +54,14 @@ class _Session:
             del self.prompts[next(iter(self.prompts))]
 
 
-@dataclass(slots=True, eq=False)
 class OpenRequest:
     """One request from `begin` to `end`; `started_at` is its prompt start in epoch milliseconds."""
 
-    started_at: int
-    session: _Session | None
+    __slots__ = ("session", "started_at")
+
+    def __init__(self, started_at: int, session: _Session | None) -> None:
+        self.started_at = started_at
+        self.session = session
 
 
 class Turns:
@@ -141,7 +145,7 @@ class Turns:
         key = (provider, conversation)
         session = self._sessions.get(key)
         if session is None or parent is not None:
-            session = self._root(provider, parent) or session or _Session(started_at=now_ms)
+            session = self._root(provider, parent) or session or _Session(now_ms)
             if key not in self._sessions and len(self._sessions) >= self._capacity:
                 self._evict()
             self._sessions[key] = session

@@ -4,32 +4,23 @@
 # Rule 2: `json` and `fields` say the same. Programs read it once per request, so it is put together by hand, in half of
 #         the time.
 
-from dataclasses import dataclass
+from typing import Final
 
 from proxy.service.quoting import iso, quoted
 
-PATH_CHARACTERS = 256  # of a request's path in its line: whole for every API there is, and no room for more
+EVENT: Final = "request.ended"
+PATH_CHARACTERS: Final = 256  # of a request's path in its line: whole for every API there is, and no room for more
 
 
-class _Words:
-    """What every record's line says of itself. Not of the dataclass: compiled, those would be fields of it."""
-
-    __slots__ = ()
-
-    level = "info"
-    event = "request.ended"
-
-
-@dataclass(slots=True)
-class RequestRecord(_Words):
+class RequestRecord:
     """Made when a request's head was read, filled in as it goes, told when it ends. `outcome` is one of completed,
     abandoned (the client left), cut, refused, reclaimed, failed; `code` that of our own answer, `why` what went wrong.
     `path` is as sent upstream, or else as asked for; never with the query. What could not be read as a request has
     neither method nor path. `ticket_id` is what its steps are told with, None before it may queue; `absorbed` how often
     it was put back into the queue. `refused` is the kind of the last limit that the provider told it of, inside a 200
-    too."""
+    too; `at_ms` its end, epoch milliseconds."""
 
-    method: str | None = None
+    # Most stay as they are: what the class says costs a record nothing.
     path: str | None = None
     upstream: str | None = None
     provider_id: str | None = None
@@ -47,7 +38,18 @@ class RequestRecord(_Words):
     ticket_id: int | None = None
     absorbed: int = 0
     refused: str | None = None
-    at_ms: int = 0  # its end, epoch milliseconds
+    at_ms: int = 0
+
+    def __init__(self, method: str | None) -> None:
+        self.method = method
+
+    @property
+    def level(self) -> str:
+        return "info"
+
+    @property
+    def event(self) -> str:
+        return EVENT
 
     @property
     def fields(self) -> dict[str, object]:
@@ -77,8 +79,8 @@ class RequestRecord(_Words):
         """Its line."""
         return (
             f'{{"timestamp": "{iso(self.at_ms)}", '
-            f'"level": "{self.level}", '
-            f'"event": "{self.event}", '
+            f'"level": "info", '
+            f'"event": "{EVENT}", '
             f'"id": {quoted(None if self.ticket_id is None else str(self.ticket_id))}, '
             f'"provider": {quoted(self.provider_id)}, '
             f'"upstream": {quoted(self.upstream)}, '

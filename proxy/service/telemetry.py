@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 from proxy.core.model import Effect, Snapshot
 from proxy.service.clock import Clock
+from proxy.service.counts import Counts, Tally
 from proxy.service.events import EventKind, EventStream
 from proxy.service.log import Log
-from proxy.service.metrics import Metrics, Tally
+from proxy.service.metrics import Metrics
 from proxy.service.quoting import iso
 from proxy.service.record import RequestRecord
 from proxy.service.vocabulary import EFFECTS, NOT_RELOADED, RELOADED, STARRED, Fields, Words, in_json
@@ -47,7 +48,8 @@ class Telemetry:
         self._unread: str | None = None  # the last reason
         self._clock = clock
         self._history = history
-        self._metrics = Metrics(snapshots)
+        self._counts = Counts()
+        self._metrics = Metrics(self._counts, snapshots)
         self._polls_quiet_until: dict[str, float] = {}
         self._told = {kind: self._how_to_tell(kind) for kind in EFFECTS}
 
@@ -66,7 +68,7 @@ class Telemetry:
     def request_ended(self, record: RequestRecord) -> None:
         """The end of any request, counted or not; `record` is not changed any more."""
         record.at_ms = self._clock.wall_ms()
-        self._metrics.request_ended(record)
+        self._counts.request_ended(record)
         self.log.put(INFO, record)
 
     def starred(self, workspace: str, starred: bool) -> None:
@@ -81,7 +83,7 @@ class Telemetry:
 
     def poll_failed(self, provider_id: str, reason: str) -> None:
         """A usage poll gave no information. Counted each time, a line at most once a minute."""
-        self._metrics.poll_failed(provider_id)
+        self._counts.poll_errors[provider_id] += 1
         now = self._clock.now()
         if now >= self._polls_quiet_until.get(provider_id, now):
             self._polls_quiet_until[provider_id] = now + POLL_QUIET_S
@@ -95,11 +97,11 @@ class Telemetry:
 
     def unreadable(self, fact: str) -> None:
         """A request stated `fact` (workspace, conversation, prompt_started_at) in a way that could not be read."""
-        self._metrics.unreadable(fact)
+        self._counts.unreadable[fact] += 1
 
     def tally(self, provider_id: str) -> Tally:
         """What was counted of one provider so far."""
-        return self._metrics.tally(provider_id)
+        return self._counts.tally(provider_id)
 
     def metrics(self) -> bytes:
         """The Prometheus text exposition, as of now."""
@@ -115,7 +117,7 @@ class Telemetry:
         if words.of_a_request:
             assert words.event is not None, "every step of a request is an event"
             step = EventKind(words.event, lambda effect: in_json(fields_of(effect)))
-        return _Told(words, self._metrics.measures.get(kind), step, fields_of)
+        return _Told(words, self._counts.measures.get(kind), step, fields_of)
 
     def _change(self, words: Words, provider_id: str | None, fields: Fields) -> None:
         if words.event is not None:

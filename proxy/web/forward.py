@@ -76,9 +76,10 @@ class Forwarder:
 
     def refused(self, error: OwnAnswer, head: RequestHead | None) -> None:
         """Account for what was refused before it was served; without `head` it was no request."""
-        record = RequestRecord(code=error.code, status=error.status, why=error.message)
+        record = RequestRecord(None if head is None else _method(head))
+        record.code, record.status, record.why = error.code, error.status, error.message
         if head is not None:
-            record.method, record.path = _method(head), _asked(head.target)
+            record.path = _asked(head.target)
         self._runtime.telemetry.request_ended(record)
 
     def _refuse(self, request: Request, error: OwnAnswer, record: RequestRecord) -> None:

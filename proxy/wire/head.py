@@ -7,7 +7,6 @@
 
 import re
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
 from functools import lru_cache
 
 from proxy.errors import BadMessage
@@ -37,10 +36,11 @@ def lowered(name: bytes) -> bytes:
     return name.lower()
 
 
-@dataclass(slots=True)
 class Head:
     """`minor` of HTTP/1.x. `block` has the field lines as they came, each with its CRLF; `names` are theirs in lower
     case, in the same order, and `values` the first value of each."""
+
+    __slots__ = ("block", "minor", "names", "values")
 
     minor: int
     block: bytes
@@ -70,18 +70,34 @@ class Head:
         return [value for found, (_, value) in zip(self.names, self.fields, strict=True) if found == name]
 
 
-@dataclass(slots=True)
 class RequestHead(Head):
-    method: bytes
-    target: bytes
+    __slots__ = ("method", "target")
+
+    def __init__(
+        self, minor: int, block: bytes, names: list[bytes], values: dict[bytes, bytes], method: bytes, target: bytes
+    ) -> None:
+        self.minor = minor
+        self.block = block
+        self.names = names
+        self.values = values
+        self.method = method
+        self.target = target
 
 
-@dataclass(slots=True)
 class ResponseHead(Head):
     """`phrase` is what follows the status: a space and the reason, or nothing."""
 
-    status: int
-    phrase: bytes
+    __slots__ = ("phrase", "status")
+
+    def __init__(
+        self, minor: int, block: bytes, names: list[bytes], values: dict[bytes, bytes], status: int, phrase: bytes
+    ) -> None:
+        self.minor = minor
+        self.block = block
+        self.names = names
+        self.values = values
+        self.status = status
+        self.phrase = phrase
 
 
 def parse_request(raw: bytes) -> RequestHead:

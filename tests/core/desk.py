@@ -162,11 +162,9 @@ class Desk:
         """Told by the answer to a request that has gone."""
         if "gone" not in self.slots:
             self.slots["gone"] = Slot(
-                ticket=Ticket(id=0, workspace="w", conversation=None, prompt_started_at=0, path="gone"),
-                grant=0,
-                granted_at=0.0,
-                last_byte_at=0.0,
-                progress_at=0.0,
+                Ticket(id=0, workspace="w", conversation=None, prompt_started_at=0, path="gone"),
+                0,
+                0.0,
             )
         return self.left("gone", 0, wait_s)
 

@@ -15,7 +15,7 @@ def call(came_at: float, held_s: float, *, conversation: str | None, began_at: f
     began_ms = NOW_MS + round((began_at - NOW) * 1000)
     ticket = Ticket(id=1, workspace="w", conversation=conversation, prompt_started_at=began_ms, path="/")
     ticket.queued_at = came_at
-    return held_s, Slot(ticket, 1, came_at, came_at, came_at)
+    return held_s, Slot(ticket, 1, came_at)
 
 
 def turn(conversation: str | None, began_at: float, calls: int) -> Iterator[tuple[float, Slot]]:

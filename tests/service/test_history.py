@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from records import record_of
 from runtime_desk import Desk
 
 from proxy.service.history import Point
-from proxy.service.record import RequestRecord
 from proxy.store import HISTORY_MS, MINUTE_MS, open_store
 from proxy.store.memory import MemoryStore
 
@@ -43,7 +43,7 @@ class Watched(Desk):
         slot = await self.slot()
         self.admission.release(slot, reached=False)
         self.runtime.telemetry.request_ended(
-            RequestRecord(provider_id="p", outcome="completed", counted=True, first_byte_ms=600)
+            record_of(provider_id="p", outcome="completed", counted=True, first_byte_ms=600)
         )
 
 
@@ -65,7 +65,7 @@ async def test_minute_that_runs_is_told_as_far_as_it_goes(desk):
 
 
 async def test_requests_that_take_no_slot_are_not_among_the_completed(desk):
-    desk.runtime.telemetry.request_ended(RequestRecord(provider_id="p", outcome="completed", counted=False))
+    desk.runtime.telemetry.request_ended(record_of(provider_id="p", outcome="completed", counted=False))
     (point,) = await desk.points()
     assert point.completed == 0
 

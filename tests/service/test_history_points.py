@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
+from proxy.service.histogram import BUCKETS_S
 from proxy.service.history.points import Point, percentile, point
-from proxy.service.metrics import BUCKETS_S
 from proxy.store import MINUTE_MS, Minute, Span, steps
 
 AT = 1_700_000_040_000 - 1_700_000_040_000 % (10 * MINUTE_MS)  # ten minutes begin

@@ -5,9 +5,10 @@ from collections import defaultdict
 import pytest
 
 from proxy.core.model import Snapshot
+from proxy.service.counts import Tally
+from proxy.service.histogram import BUCKETS_S
 from proxy.service.history.points import percentile
 from proxy.service.history.recorder import Recorder
-from proxy.service.metrics import BUCKETS_S, Tally
 from proxy.store import MINUTE_MS, Minute, Span
 
 AT = 1_700_000_040_000  # a minute begins

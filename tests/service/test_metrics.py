@@ -2,6 +2,7 @@
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from records import record_of
 
 from proxy.core.model import (
     Effect,
@@ -18,8 +19,9 @@ from proxy.core.model import (
     Ticket,
 )
 from proxy.errors import OWN_ANSWERS
-from proxy.service.metrics import BUCKETS_S, Metrics
-from proxy.service.record import RequestRecord
+from proxy.service.counts import Counts
+from proxy.service.histogram import BUCKETS_S
+from proxy.service.metrics import Metrics
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
@@ -60,7 +62,7 @@ def of(samples: Samples, name: str, **labels: str) -> float | None:
 
 def slot() -> Slot:
     ticket = Ticket(id=1, workspace="client-chosen", conversation="client-chosen", prompt_started_at=0, path="/chosen")
-    return Slot(ticket=ticket, grant=0, granted_at=0.0, last_byte_at=0.0, progress_at=0.0)
+    return Slot(ticket, 0, 0.0)
 
 
 def rate_limited(kind: str) -> RateLimited:
@@ -78,23 +80,23 @@ EVERYTHING: list[Effect] = [
 
 
 def observe(metrics: Metrics, effect: Effect) -> None:
-    if type(effect) in metrics.measures:
-        metrics.measures[type(effect)]("p", effect)
+    if type(effect) in metrics.counts.measures:
+        metrics.counts.measures[type(effect)]("p", effect)
 
 
 def ended(metrics: Metrics, provider_id: str | None, outcome: str, **fields: object) -> None:
-    metrics.request_ended(RequestRecord(provider_id=provider_id, outcome=outcome, **fields))  # type: ignore[arg-type]
+    metrics.counts.request_ended(record_of(provider_id=provider_id, outcome=outcome, **fields))
 
 
 def busy() -> Metrics:
     """Each kind of number has happened once."""
-    metrics = Metrics(lambda: [snapshot("p")])
+    metrics = Metrics(Counts(), lambda: [snapshot("p")])
     for effect in EVERYTHING:
         observe(metrics, effect)
     ended(metrics, "p", "completed", counted=True, first_byte_ms=700)
     ended(metrics, None, "refused", code="unknown_upstream")
-    metrics.poll_failed("p")
-    metrics.unreadable("workspace")
+    metrics.counts.poll_errors["p"] += 1
+    metrics.counts.unreadable["workspace"] += 1
     return metrics
 
 
@@ -151,24 +153,26 @@ def test_no_label_is_what_a_client_chose() -> None:
 )
 def test_gauges_are_the_snapshots_at_the_scrape(name: str, value: float) -> None:
     present = [snapshot("p", oldest_wait_s=1.5)]
-    metrics = Metrics(lambda: present)
+    metrics = Metrics(Counts(), lambda: present)
     assert of(scrape(metrics), name, provider="p") == value
     present[:] = [snapshot("q")]
     assert of(scrape(metrics), name, provider="p") is None
 
 
 def test_an_unlimited_provider_has_no_limit_sample() -> None:
-    samples = scrape(Metrics(lambda: [snapshot("p", limit=None)]))
+    samples = scrape(Metrics(Counts(), lambda: [snapshot("p", limit=None)]))
     assert of(samples, "limit", provider="p") is None
     assert of(samples, "held", provider="p") == 2
 
 
 def test_nobody_waiting_is_an_oldest_wait_of_zero() -> None:
-    assert of(scrape(Metrics(lambda: [snapshot("p")])), "oldest_wait_seconds", provider="p") == 0
+    assert of(scrape(Metrics(Counts(), lambda: [snapshot("p")])), "oldest_wait_seconds", provider="p") == 0
 
 
 def test_paused_and_auto_reduced_are_zero_or_one() -> None:
-    samples = scrape(Metrics(lambda: [snapshot("p", paused_until_at=9.0, auto_reduced_from=5), snapshot("q")]))
+    samples = scrape(
+        Metrics(Counts(), lambda: [snapshot("p", paused_until_at=9.0, auto_reduced_from=5), snapshot("q")])
+    )
     assert [of(samples, name, provider="p") for name in ("paused", "auto_reduced")] == [1, 1]
     assert [of(samples, name, provider="q") for name in ("paused", "auto_reduced")] == [0, 0]
 
@@ -189,7 +193,7 @@ def test_a_duration_is_in_every_bucket_from_its_own_up(name: str, seconds: float
 
 
 def test_a_bound_belongs_to_its_own_bucket() -> None:
-    metrics = Metrics(list)
+    metrics = Metrics(Counts(), list)
     ended(metrics, "p", "completed", counted=True, first_byte_ms=500)
     ended(metrics, "p", "completed", counted=True, first_byte_ms=5_000_000)
     samples = scrape(metrics)
@@ -219,7 +223,7 @@ def test_a_request_that_reached_no_upstreams_name_is_counted_under_none() -> Non
 
 
 def test_rare_counters_begin_at_zero_so_that_their_first_step_is_seen() -> None:
-    samples = scrape(Metrics(lambda: [snapshot("p")]))
+    samples = scrape(Metrics(Counts(), lambda: [snapshot("p")]))
     for name in ("auto_reductions_total", "reclaimed_total", "usage_poll_errors_total"):
         assert of(samples, name, provider="p") == 0
     assert {code: of(samples, "own_answers_total", code=code) for code in OWN_ANSWERS} == dict.fromkeys(OWN_ANSWERS, 0)
@@ -227,14 +231,14 @@ def test_rare_counters_begin_at_zero_so_that_their_first_step_is_seen() -> None:
 
 def test_counts_outlive_the_provider_they_are_about() -> None:
     present = [snapshot("p")]
-    metrics = Metrics(lambda: present)
+    metrics = Metrics(Counts(), lambda: present)
     observe(metrics, Reclaimed(slot(), "silent", 1.0))
     present.clear()
     assert of(scrape(metrics), "reclaimed_total", provider="p") == 1
 
 
 def test_the_last_reload_counts() -> None:
-    metrics = Metrics(list)
+    metrics = Metrics(Counts(), list)
     assert of(scrape(metrics), "config_last_reload_successful") == 1
     metrics.reloaded(False)
     assert of(scrape(metrics), "config_last_reload_successful") == 0
@@ -244,4 +248,4 @@ def test_the_last_reload_counts() -> None:
 
 def test_two_instances_share_nothing() -> None:
     busy()
-    assert of(scrape(Metrics(list)), "requests_total", provider="p", outcome="completed") is None
+    assert of(scrape(Metrics(Counts(), list)), "requests_total", provider="p", outcome="completed") is None

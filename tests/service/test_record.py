@@ -2,11 +2,11 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+from records import record_of
 
 from proxy.core.model import Kind
 from proxy.service.log_rendering import PlainLine, renderer
 from proxy.service.quoting import MAX_CHARS
-from proxy.service.record import RequestRecord
 
 TEXT = (
     st.none() | st.text(st.characters(), max_size=20) | st.sampled_from(["x" * MAX_CHARS, "\U0001f600\n" * MAX_CHARS])
@@ -28,7 +28,7 @@ FIELDS = st.fixed_dictionaries(
 
 @given(FIELDS)
 def test_a_line_written_by_hand_is_the_one_that_its_fields_make(fields: dict[str, object]) -> None:
-    record = RequestRecord(**fields)  # type: ignore[arg-type]
+    record = record_of(**fields)
     plain = PlainLine(record.at_ms, "info", "request.ended", record.fields)
     for form in ("json", "console"):
         render = renderer(form, 0)

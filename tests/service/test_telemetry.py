@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from records import record_of
 
 from proxy.config.settings import Log as LogSettings
 from proxy.core.model import (
@@ -33,13 +34,13 @@ from proxy.core.model import (
 )
 from proxy.service.clock import Clock
 from proxy.service.log import Log
-from proxy.service.record import PATH_CHARACTERS, RequestRecord
+from proxy.service.record import PATH_CHARACTERS
 from proxy.service.telemetry import Telemetry
 from proxy.service.vocabulary import EFFECTS, NOT_RELOADED, RELOADED, STARRED
 from proxy.store.records import SavedEvent
 
 TICKET = Ticket(id=7, workspace="w", conversation="c", prompt_started_at=5, path="/v1/x?")
-SLOT = Slot(ticket=TICKET, grant=0, granted_at=0.0, last_byte_at=0.0, progress_at=0.0)
+SLOT = Slot(TICKET, 0, 0.0)
 WHO = {"id": "7", "workspaceId": "w", "conversationId": "c"}
 SAID_WHO = {"id": "7", "workspace": "w", "conversation": "c"}
 NOTICE = "Concurrency limit auto-reduced to 3 after a 429 — restore manually when ready."
@@ -252,7 +253,7 @@ def test_a_request_is_one_wide_line_and_a_few_numbers(world: World) -> None:
     world.telemetry.observe("p", RateLimited(TICKET, RateLimit(1, 429, Kind.RATE, 7000, 4)))
     world.telemetry.observe("p", RateLimited(TICKET, RateLimit(2, 200, Kind.CONCURRENCY, None, 4)))
     world.telemetry.request_ended(
-        RequestRecord(
+        record_of(
             method="POST",
             path="/v1/messages",
             upstream="u",
@@ -301,25 +302,25 @@ def test_a_request_is_one_wide_line_and_a_few_numbers(world: World) -> None:
 
 def test_requests_are_not_logged_at_a_level_above_theirs_but_counted(world: World) -> None:
     world.log.configure(LogSettings(level="warning"))
-    world.telemetry.request_ended(RequestRecord(method="GET", outcome="completed"))
+    world.telemetry.request_ended(record_of(method="GET", outcome="completed"))
     assert world.lines() == []
     assert world.number("slotgate_requests_total") == 1
 
 
 def test_a_path_of_any_length_makes_no_long_line(world: World) -> None:
-    world.telemetry.request_ended(RequestRecord(method="GET", path="/" + "x" * 9999, outcome="refused"))
+    world.telemetry.request_ended(record_of(method="GET", path="/" + "x" * 9999, outcome="refused"))
     assert world.lines()[0]["path"] == "/" + "x" * (PATH_CHARACTERS - 1)
 
 
 def test_first_bytes_of_uncounted_answers_are_not_mixed_with_generated_ones(world: World) -> None:
-    world.telemetry.request_ended(RequestRecord(method="GET", provider_id="p", outcome="completed", first_byte_ms=5))
-    world.telemetry.request_ended(RequestRecord(method="POST", provider_id="p", outcome="abandoned", counted=True))
+    world.telemetry.request_ended(record_of(method="GET", provider_id="p", outcome="completed", first_byte_ms=5))
+    world.telemetry.request_ended(record_of(method="POST", provider_id="p", outcome="abandoned", counted=True))
     assert world.number("slotgate_time_to_first_byte_seconds_count") == 0
     assert world.number("slotgate_requests_total") == 2
 
 
 def test_an_answer_of_our_own_is_counted_by_its_code(world: World) -> None:
-    world.telemetry.request_ended(RequestRecord(method="GET", status=404, outcome="refused", code="unknown_upstream"))
+    world.telemetry.request_ended(record_of(method="GET", status=404, outcome="refused", code="unknown_upstream"))
     assert world.number('slotgate_own_answers_total{code="unknown_upstream"}') == 1
     assert world.number('slotgate_requests_total{outcome="refused",provider="none"}') == 1
 

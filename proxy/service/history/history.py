@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from proxy.service.admission import Admission
 from proxy.service.clock import Clock
+from proxy.service.counts import Tally
 from proxy.service.history.marks import EVENTS, Mark, mark
 from proxy.service.history.points import Point, point
 from proxy.service.history.recorder import Recorder
-from proxy.service.metrics import Tally
 from proxy.service.pending import Pending
 from proxy.store import MINUTE_MS, Minute, Store, StoreError, steps
 

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from proxy.core.model import Snapshot
 from proxy.service.clock import whole_ms
-from proxy.service.metrics import BUCKETS_S, Tally
+from proxy.service.counts import Tally
+from proxy.service.histogram import BUCKETS_S
 from proxy.store import MINUTE_MS, Minute, Span
 
 LOOK_MS = 1000  # between two looks, as intended

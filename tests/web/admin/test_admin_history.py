@@ -44,9 +44,9 @@ async def remember(rig: Rig, minutes_ago: int, provider_id: str = ID, **values: 
 async def serve(rig: Rig) -> None:
     slot = await rig.hold()
     rig.provider().release(slot, reached=False)
-    rig.runtime.telemetry.request_ended(
-        RequestRecord(provider_id=ID, outcome="completed", counted=True, first_byte_ms=600)
-    )
+    record = RequestRecord("POST")
+    record.provider_id, record.outcome, record.counted, record.first_byte_ms = ID, "completed", True, 600
+    rig.runtime.telemetry.request_ended(record)
 
 
 # --- points ----------------------------------------------------------------------------------------------------------
