@@ -42,11 +42,10 @@ class Asking:
         self._headers.pop(INITIATOR, None)  # it was about the first one
         identity = self._reader.read(headers, lambda: payload, self._workspace, now_ms)
         known = None if create.previous is None else self._conversations.get(create.previous)
-        if known is None or (identity.conversation is not None and not identity.conversation.startswith(GUESSED)):
-            return identity
-        return self._reader.read(
-            {**headers, OWN_CONVERSATION: known.encode()}, lambda: payload, self._workspace, now_ms
-        )
+        if known is not None and (identity.conversation is None or identity.conversation.startswith(GUESSED)):
+            headers[OWN_CONVERSATION] = known.encode()
+            identity = self._reader.read(headers, lambda: payload, self._workspace, now_ms)
+        return identity
 
     def answered(self, response: str, conversation: str | None) -> None:
         """The answer with this id belongs to `conversation`."""

@@ -479,9 +479,10 @@ class Socket:
 
     def _new_record(self) -> RequestRecord:
         whole = self._record
-        return RequestRecord(
-            whole.method, whole.path, upstream=whole.upstream, provider_id=whole.provider_id, counted=True
-        )
+        record = RequestRecord(whole.method)
+        record.path, record.upstream, record.provider_id = whole.path, whole.upstream, whole.provider_id
+        record.counted = True
+        return record
 
     def _credentials(self) -> dict[str, str]:
         values = self._request.head.values
