@@ -6,6 +6,9 @@
 # Rule 3: `open` counts requests, and each request gives back its own count: a session may be evicted or folded into
 #         another in between. A count that leaks keeps a turn alive, and its agent in front, for ever.
 # Rule 4: a start is never in the future and never moves later within a turn.
+# Rule 5: what a client asks beside its work (a title, a summary to remember) begins no turn, is no reason for another
+#         request to continue one, and is not remembered as the conversation's last body. It is told by what it lacks:
+#         a request without tools in a conversation whose others have them.
 
 from collections import OrderedDict
 from math import inf
@@ -22,6 +25,7 @@ class TurnHints(NamedTuple):
     `user_initiated`: the client marks a prompt's first request (True) or a later one (False).
     `continues`: the last message is a tool's result (True) or a person's text (False).
     `side`: a sub-agent or side request, whose closing user text no person has typed.
+    `tools`: the model is offered tools (True) or none (False).
     `body_hash`: equal for equal bodies.
     """
 
@@ -30,6 +34,7 @@ class TurnHints(NamedTuple):
     user_initiated: bool | None = None
     continues: bool | None = None
     side: bool = False
+    tools: bool | None = None
     body_hash: int | None = None
 
 
@@ -39,14 +44,24 @@ NO_HINTS = TurnHints()
 class _Session:
     """One conversation with the sub-agents that name it as their parent."""
 
-    __slots__ = ("body_hash", "idle_at", "open", "prompts", "started_at")
+    __slots__ = ("body_hash", "idle_at", "open", "open_without_tools", "prompts", "started_at", "tools")
 
     def __init__(self, started_at: int) -> None:
         self.started_at = started_at  # of the current turn, epoch ms
         self.open = 0
+        self.open_without_tools = 0  # among them
+        self.tools = False  # its own requests offer some
         self.idle_at = -inf  # when the last request ended, monotonic
         self.body_hash: int | None = None  # of the last request that had one
         self.prompts: dict[str, int] = {}  # prompt id -> its start, oldest first
+
+    def is_beside(self, hints: TurnHints) -> bool:
+        """Whether a request is none of the conversation's steps, by what it lacks."""
+        return self.tools and hints.tools is False and hints.continues is not True
+
+    def works(self) -> bool:
+        """Whether one of the conversation's steps is open."""
+        return self.open > (self.open_without_tools if self.tools else 0)
 
     def remember(self, prompt_id: str, started_at: int) -> None:
         self.prompts[prompt_id] = started_at
@@ -57,11 +72,12 @@ class _Session:
 class OpenRequest:
     """One request from `begin` to `end`; `started_at` is its prompt start in epoch milliseconds."""
 
-    __slots__ = ("session", "started_at")
+    __slots__ = ("session", "started_at", "without_tools")
 
-    def __init__(self, started_at: int, session: _Session | None) -> None:
+    def __init__(self, started_at: int, session: _Session | None, *, without_tools: bool = False) -> None:
         self.started_at = started_at
         self.session = session
+        self.without_tools = without_tools
 
 
 class Turns:
@@ -93,13 +109,17 @@ class Turns:
         session = self._session(provider, conversation, hints.parent, now_ms)
         if session.started_at > now_ms:  # the wall clock has been set back
             session.started_at = now_ms
+        if hints.tools and not hints.side:
+            session.tools = True
         started_at = self._start(session, hints, stated_ms, now, now_ms)
         if hints.prompt_id is not None:
             session.remember(hints.prompt_id, started_at)
-        if hints.body_hash is not None:
+        if hints.body_hash is not None and not hints.side and not session.is_beside(hints):
             session.body_hash = hints.body_hash
+        without_tools = hints.tools is False
         session.open += 1
-        return OpenRequest(started_at, session)
+        session.open_without_tools += without_tools
+        return OpenRequest(started_at, session, without_tools=without_tools)
 
     def end(self, request: OpenRequest, now: float) -> None:
         """The request has ended. A second call for the same one does nothing."""
@@ -107,6 +127,7 @@ class Turns:
         if session is not None:
             request.session = None
             session.open -= 1
+            session.open_without_tools -= request.without_tools
             if session.idle_at < now:
                 session.idle_at = now
 
@@ -124,12 +145,17 @@ class Turns:
             session.started_at = stated_ms if known is None else min(stated_ms, known)
         elif known is not None:
             return min(known, now_ms)  # also of a prompt before the current one, which stays the current one
+        elif hints.prompt_id is None and hints.user_initiated is None and session.is_beside(hints):
+            return session.started_at if self._live(session, now) else now_ms
         elif hints.prompt_id is not None or self._begins(session, hints, now):
             session.started_at = now_ms
         return session.started_at
 
+    def _live(self, session: _Session, now: float) -> bool:
+        return session.open > 0 or now - session.idle_at <= self.gap_s
+
     def _begins(self, session: _Session, hints: TurnHints, now: float) -> bool:
-        live = session.open > 0 or now - session.idle_at <= self.gap_s
+        live = self._live(session, now)
         if live and hints.body_hash is not None and hints.body_hash == session.body_hash:
             return False  # a resend, with all its headers; long after, an equal body is only a habit
         if hints.user_initiated is not None:
@@ -137,7 +163,7 @@ class Turns:
         if hints.continues:
             return False  # however long the tool took
         if hints.continues is False and not hints.side:
-            return session.open == 0
+            return not session.works()
         return not live
 
     def _session(self, provider: str, conversation: str, parent: str | None, now_ms: int) -> _Session:

@@ -205,6 +205,77 @@ def test_an_unknown_parent_a_parent_elsewhere_and_oneself_as_parent_mean_nothing
     assert story.starts(3, TurnHints(parent="c")) == 2
 
 
+STEP = TurnHints(continues=False, tools=True, body_hash=1)  # of an agent: a person's text, with tools
+TITLE = TurnHints(continues=False, tools=False, body_hash=2)  # asked beside it
+
+
+def test_a_title_asked_beside_the_first_prompt_shares_its_start() -> None:
+    story = Story()
+    step = story.begin(10, STEP)
+    assert story.starts(10.01, TITLE) == 10
+    story.turns.end(step, 20)
+    assert story.starts(21, TITLE) == 10
+    assert story.starts(25, TOOL_RESULT) == 10
+
+
+def test_a_title_asked_just_before_a_later_prompt_neither_begins_it_nor_takes_it_back_to_the_last_one() -> None:
+    story = Story()
+    story.starts(0, STEP)
+    title = story.begin(99.9, TITLE)
+    assert title.started_at == EPOCH_MS
+    assert story.starts(100, STEP._replace(body_hash=3)) == 100
+    story.turns.end(title, 101)
+    assert story.starts(102, TOOL_RESULT) == 100
+
+
+def test_a_title_that_came_first_of_all_and_still_waits_does_not_hold_the_next_prompt_back() -> None:
+    story = Story()
+    title = story.begin(0, TITLE)
+    assert story.starts(0.01, STEP) == 0.01
+    assert story.starts(100, STEP._replace(body_hash=3)) == 100
+    story.turns.end(title, 101)
+    open_step = story.begin(200, STEP._replace(body_hash=4))
+    assert story.starts(201, STEP._replace(body_hash=5)) == 200
+    story.turns.end(open_step, 202)
+    assert story.starts(203, STEP._replace(body_hash=6)) == 203
+
+
+def test_a_summary_to_remember_long_after_the_prompt_starts_when_it_comes_and_moves_nothing() -> None:
+    story = Story()
+    story.starts(0, STEP)
+    assert story.starts(2000, TITLE) == 2000
+    assert story.starts(2001, TOOL_RESULT) == 0
+
+
+@pytest.mark.parametrize("beside", [TITLE, TurnHints(continues=False, side=True, tools=True, body_hash=2)])
+def test_a_step_is_known_again_though_something_was_asked_beside_it(beside: TurnHints) -> None:
+    story = Story()
+    story.starts(0, STEP)
+    story.starts(1, beside)
+    assert story.starts(60, STEP) == 0
+
+
+@pytest.mark.parametrize("said", [TurnHints(user_initiated=True, tools=False), TurnHints(prompt_id="new", tools=False)])
+def test_what_a_request_without_tools_says_itself_is_believed(said: TurnHints) -> None:
+    story = Story()
+    story.starts(0, STEP)
+    assert story.starts(5, said) == 5
+    assert story.starts(6, TOOL_RESULT) == 5
+
+
+def test_a_last_step_to_which_no_tools_are_offered_is_a_step() -> None:
+    story = Story()
+    story.starts(0, STEP)
+    assert story.starts(2000, TurnHints(continues=True, tools=False)) == 0
+
+
+def test_where_nobody_offers_tools_each_text_is_a_prompt() -> None:
+    story = Story()
+    assert [story.starts(at, TITLE._replace(body_hash=at)) for at in (1, 2)] == [1, 2]
+    story.starts(3, STEP._replace(side=True))  # a sub-agent's tools are not the conversation's
+    assert story.starts(4, TITLE._replace(body_hash=4)) == 4
+
+
 def test_conversations_and_providers_do_not_mix() -> None:
     story = Story()
     assert story.starts(0) == 0
@@ -262,6 +333,7 @@ HINTS = st.builds(
     user_initiated=st.none() | st.booleans(),
     continues=st.none() | st.booleans(),
     side=st.booleans(),
+    tools=st.none() | st.booleans(),
     body_hash=st.none() | st.sampled_from([1, 2]),
 )
 STEPS = st.lists(
