@@ -43,10 +43,12 @@ class Runtime:
         telemetry: Callable[["Runtime"], Telemetry],
         clock: Clock,
         chance: random.Random,
+        fingerprint_key: bytes,
     ) -> None:
         self.settings = self._started_with = settings
         self.clock = clock
         self.store = store
+        self.fingerprint_key = fingerprint_key
         self.started_at_ms = self.loaded_at_ms = clock.wall_ms()
         self.config_error: str | None = None
         self.stars: set[str] = set()

@@ -1,98 +1,150 @@
 # What a request's JSON body says about its conversation and its turn (spec §5).
 #
 # Rule 1: only read, never changed, and never a reason to refuse: whatever the bytes, nothing here raises.
-# Rule 2: bounded: over PARSED_BYTES, or content-encoded, a body says nothing.
+# Rule 2: bounded: a body of more than READ_BYTES says nothing, and of one with a Content-Encoding no more is decoded.
 #
 # A request that starts a prompt ends with a person's text, one that continues it with tool results: measured for every
 # agent in the OpenAI chat, OpenAI Responses, Anthropic and Gemini formats.
 
 from collections.abc import Mapping
-from types import MappingProxyType
+from typing import NamedTuple
 
-from proxy.web.identity_headers import BAD, Unreadable, identifier, json_object
+from proxy.ratelimits.decoding import decoded
+from proxy.web.identity_fields import ABSENT, Fields, value
+from proxy.web.identity_headers import BAD, CODEX_TURN, Unreadable, identifier, json_object, text
 
-PARSED_BYTES = 8 * 1024 * 1024  # parsing costs 5 to 10 ms per MiB, and nothing else runs meanwhile
+READ_BYTES = 8 * 1024 * 1024  # one pass over a MiB takes about half a millisecond, and nothing else runs meanwhile
+LAST = 16  # messages from the end that are looked at: behind the last that counts there are one or two reminders
 
-NOTHING: Mapping[str, object] = MappingProxyType({})  # what a body says that says nothing
 _PLAIN = (b"", b"identity")  # content codings that leave a body as it is
 _TOOL_ROLES = ("tool", "function")
-_SKIPPED_ROLES = ("system", "developer")  # Claude Code may end with role:system
+SYSTEM_ROLES = ("system", "developer")  # Claude Code may end with role:system
 _TOOL_RESULT = ("tool_result", "_output")  # Anthropic blocks; Responses items: function_call_output and its kin
 _FUNCTION_RESPONSE = frozenset(("functionResponse", "function_response"))
 _REMINDER = "<system-reminder>"  # Claude Code appends such text by itself
 
-
-def parse(raw: bytes, coding: bytes | None) -> Mapping[str, object]:
-    """The body as a JSON object; NOTHING when it is none, is too large to look, or has a content `coding`."""
-    if len(raw) > PARSED_BYTES or raw[:64].lstrip()[:1] != b"{":
-        return NOTHING
-    if coding is not None and coding.strip().lower() not in _PLAIN:
-        return NOTHING
-    encoding = "utf-8"
-    if raw.startswith(b"{\0"):  # RFC 8259 has UTF-8 alone, the one before it had these too
-        encoding = "utf-32-le" if raw.startswith(b"{\0\0\0") else "utf-16-le"
-    try:
-        text = raw.decode(encoding, "surrogatepass")  # JSON itself can hold lone surrogates
-    except UnicodeDecodeError:
-        return NOTHING
-    return json_object(text) or NOTHING
+_CODEX_TURN = CODEX_TURN.decode()
 
 
-def conversation(body: Mapping[str, object]) -> str | Unreadable | None:
-    """`prompt_cache_key`, else `metadata.user_id` (an id, or JSON with `session_id`), else `metadata.session_id`."""
-    key, metadata = identifier(body.get("prompt_cache_key")), body.get("metadata")
-    if isinstance(key, str) or not isinstance(metadata, dict):
-        return key
-    user = _user(metadata.get("user_id"))
-    if isinstance(user, str):
-        return user
-    session = identifier(metadata.get("session_id"))
-    return session if isinstance(session, str) else key or user or session
+def plain(raw: bytes, coding: bytes | None) -> bytes:
+    """A copy without its Content-Encoding; b"" where that is unknown or broken, or the body is too large to look."""
+    if len(raw) > READ_BYTES:
+        return b""
+    if coding is None or coding.strip().lower() in _PLAIN:
+        return raw
+    return decoded(raw, text(coding), READ_BYTES)
 
 
-def _user(value: object) -> str | Unreadable | None:
-    if not isinstance(value, str) or not value.startswith("{"):
-        return identifier(value)
-    inner = json_object(value)  # Claude Code: {"device_id", "account_uuid", "session_id"}
+class Named(NamedTuple):
+    """What a body names. `codex_turn` is what Codex' turn metadata is as a header."""
+
+    conversation: str | Unreadable | None
+    prompt_id: object  # Qwen Code, to DashScope
+    codex_turn: object
+
+
+NAMELESS = Named(None, None, None)
+
+
+def named(body: Fields) -> Named:
+    """The conversation is the first of `prompt_cache_key`, `metadata.user_id` (an id, or JSON with `session_id`),
+    `metadata.session_id`, `metadata.sessionId`, `client_metadata.session_id` and `client_metadata.thread_id`."""
+    if body.prompt_cache_key is ABSENT and body.metadata is ABSENT and body.client_metadata is ABSENT:
+        return NAMELESS
+    found = key = identifier(value(body.prompt_cache_key))
+    metadata, codex = _object(body.metadata), _object(body.client_metadata)
+    if not isinstance(key, str) and (metadata or codex):
+        found = _first(
+            key,
+            _user(metadata.get("user_id")),
+            identifier(metadata.get("session_id")),
+            identifier(metadata.get("sessionId")),  # Qwen Code, to DashScope
+            identifier(codex.get("session_id")),
+            identifier(codex.get("thread_id")),
+        )
+    return Named(found, metadata.get("promptId"), codex.get(_CODEX_TURN))
+
+
+def _object(field: object) -> Mapping[str, object]:
+    found = value(field)
+    return found if isinstance(found, dict) else {}
+
+
+def _first(*found: str | Unreadable | None) -> str | Unreadable | None:
+    """The first that is an id; else BAD if one is that."""
+    for each in found:
+        if isinstance(each, str):
+            return each
+    return BAD if BAD in found else None
+
+
+def _user(found: object) -> str | Unreadable | None:
+    if not isinstance(found, str) or not found.startswith("{"):
+        return identifier(found)
+    inner = json_object(found)  # Claude Code: {"device_id", "account_uuid", "session_id"}
     return BAD if inner is None else identifier(inner.get("session_id"))
 
 
-def continues(body: Mapping[str, object]) -> bool | None:
+def messages(body: Fields) -> object:
+    """The conversation, in whichever field its format has it."""
+    if body.messages is not None:
+        return body.messages
+    return body.contents if body.input is None else body.input
+
+
+def offers_tools(body: Fields) -> bool | None:
+    """Whether the model may call tools; None where there is no conversation either."""
+    if body.tools or body.functions:
+        return True
+    return None if messages(body) is None else False
+
+
+def continues(body: Fields) -> bool | None:
     """True: the last message is a tool's result. False: it is a person's text. None: neither, or not known."""
-    messages = body.get("messages", body.get("input", body.get("contents")))  # chat and Anthropic; Responses; Gemini
-    if isinstance(messages, str):
+    found = messages(body)
+    if isinstance(found, str):
         return False  # Responses: the input may be the text itself
-    for message in reversed(messages if isinstance(messages, list) else []):
+    for item in reversed(found[-LAST:] if isinstance(found, list) else []):
+        message = value(item)
         if not isinstance(message, dict):
             return None
-        role, parts = message.get("role"), _parts(message)
-        if role in _SKIPPED_ROLES or _are_reminders(parts):
+        role, content = role_of(message), content_of(message)
+        if role in SYSTEM_ROLES or is_reminder(content):
             continue
-        if role in _TOOL_ROLES or _holds_result(message) or any(map(_holds_result, parts)):
+        if role in _TOOL_ROLES or _holds_result(message):
+            return True
+        if isinstance(content, list) and any(map(_holds_result, content)):
             return True
         return False if role == "user" else None
     return None
 
 
-_Parts = list[Mapping[str, object]]
+def role_of(message: Mapping[str, object]) -> object:
+    """Gemini takes a message without one as the user's."""
+    role = message.get("role")
+    return "user" if role is None and "parts" in message else role
 
 
-def _parts(message: Mapping[str, object]) -> _Parts:
-    content = message.get("content", message.get("parts"))
+def content_of(message: Mapping[str, object]) -> object:
+    """A text, or a list of parts."""
+    return message.get("content", message.get("parts"))
+
+
+def is_reminder(content: object) -> bool:
+    """Whether this is no person's text, but what a client adds by itself."""
     if isinstance(content, str):
-        return [{"text": content}]
-    return [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+        return content.startswith(_REMINDER)
+    parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+    return bool(parts) and all(map(_is_reminder_part, parts))
 
 
-def _are_reminders(parts: _Parts) -> bool:
-    return bool(parts) and all(map(_is_reminder, parts))
-
-
-def _is_reminder(part: Mapping[str, object]) -> bool:
+def _is_reminder_part(part: Mapping[str, object]) -> bool:
     text = part.get("text")
     return isinstance(text, str) and text.startswith(_REMINDER)
 
 
-def _holds_result(part: Mapping[str, object]) -> bool:
+def _holds_result(part: object) -> bool:
+    if not isinstance(part, dict):
+        return False
     kind = part.get("type")
     return (isinstance(kind, str) and kind.endswith(_TOOL_RESULT)) or not _FUNCTION_RESPONSE.isdisjoint(part)

@@ -4,7 +4,8 @@
 # Rule 2: whatever the octets, reading one gives a value, nothing, or BAD; it never raises.
 #
 # Which tool sends which header was measured with Claude Code 2.1.332, Codex 0.171.0, opencode 1.18.33, Kilo 7.8.1,
-# Mistral Vibe 3.0.2, Copilot CLI 1.0.102 and pi 0.73.1.
+# Mistral Vibe 3.0.2, Copilot CLI 1.0.102 and pi 0.73.1; what opencode and Cline send to their makers' own providers was
+# read in their code, and of Goose its makers say it.
 
 import json
 import math
@@ -20,6 +21,7 @@ OWN_HEADERS: frozenset[bytes] = frozenset({OWN_WORKSPACE, OWN_CONVERSATION, OWN_
 """For the proxy alone: removed before a request is forwarded."""
 
 WORKSPACE = (b"x-workspace-id",)
+LAST_WORKSPACE = (b"x-opencode-project",)  # a hash, no name: asked after Codex' paths
 CONVERSATION = (
     b"x-conversation-id",
     b"x-claude-code-session-id",  # Claude Code, Claude Agent SDK; sub-agents share it
@@ -29,21 +31,32 @@ CONVERSATION = (
     b"x-session-affinity",  # opencode, Kilo
     b"x-affinity",  # Mistral Vibe
     b"x-litellm-session-id",
+    b"x-opencode-session",
+    b"x-task-id",  # Cline
+    b"agent-session-id",  # Goose
+    b"goose-session-id",  # older ones
+    b"thread-id",  # Codex: its sub-agents have their own
 )
 PROMPT_STARTED_AT = (b"x-prompt-started-at",)
-CODEX_TURN = b"x-codex-turn-metadata"  # JSON: workspaces, turn_started_at_unix_ms, root_turn_id
+CODEX_TURN = b"x-codex-turn-metadata"
+"""JSON: workspaces, turn_started_at_unix_ms, root_turn_id, turn_id, parent_thread_id, subagent_kind."""
 PARENT = (
     b"x-parent-session-id",  # opencode, Kilo
     b"x-codex-parent-thread-id",
 )
-PROMPT_ID = (b"x-claude-code-prompt-id",)  # new for each prompt, shared by its sub-agents
+PROMPT_ID = (
+    b"x-claude-code-prompt-id",  # new for each prompt, shared by its sub-agents
+    b"x-opencode-request",  # the user's message
+)
 INITIATOR = b"x-initiator"  # Copilot: "user" on a prompt's first request, "agent" on the later ones
 REQUEST_CLASS = b"x-claude-code-request-class"  # "main", or subagent, auxiliary, compaction, …
 # Sent by sub-agents alone; their first request ends in text that no person has typed.
-SUB_AGENT = frozenset((*PARENT, b"x-claude-code-parent-agent-id", b"x-openai-subagent"))
+SUB_AGENT = frozenset(
+    (*PARENT, b"x-claude-code-agent-id", b"x-claude-code-parent-agent-id", b"x-openai-subagent"),
+)
 CONTENT_ENCODING = b"content-encoding"
 _SINGLE = (OWN_WORKSPACE, OWN_PROMPT_STARTED_AT, CODEX_TURN, INITIATOR, REQUEST_CLASS)
-BESIDE_CONVERSATION = SUB_AGENT.union(_SINGLE, WORKSPACE, PROMPT_STARTED_AT, PROMPT_ID)
+BESIDE_CONVERSATION = SUB_AGENT.union(_SINGLE, WORKSPACE, LAST_WORKSPACE, PROMPT_STARTED_AT, PROMPT_ID)
 """Whatever says more than which conversation it is: most tools send none of these."""
 
 ID_CHARACTERS = 256  # longest conversation or prompt id that is believed; measured ones have 26 to 150

@@ -9,6 +9,7 @@ import asyncio
 import logging
 import os
 import random
+import secrets
 import signal
 import sys
 import time
@@ -73,6 +74,7 @@ async def _run(load: Callable[[], Settings], settings: Settings, env: Mapping[st
         ),
         clock=clock,
         chance=random.Random(),  # noqa: S311 - jitter is no secret
+        fingerprint_key=secrets.token_bytes(32),
     )
     sockets = Sockets(systemd.inherited(env, os.getpid()), settings.admin.listen)
     try:

@@ -16,7 +16,7 @@ class View:
     def __init__(self, runtime: Runtime, before: "View | None") -> None:
         self.settings: Settings = runtime.settings
         self.router = Router(self.settings)
-        self.reader = Reader(self.settings.identity)
+        self.reader = Reader(self.settings.identity, runtime.fingerprint_key)
         self._pools: dict[str, tuple[Upstream, Pool]] = {}
         old = {} if before is None else dict(before._pools)  # its own requests go on using them
         for name, upstream in self.settings.upstreams.items():

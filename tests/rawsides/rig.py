@@ -88,6 +88,7 @@ class Rig:
             telemetry=self._telemetry,
             clock=clock,
             chance=random.Random(1),
+            fingerprint_key=b"key of the tests",
         )
         await self.runtime.start()
         self.forwarder = Forwarder(self.runtime)

@@ -55,6 +55,7 @@ class Desk:
             telemetry=self._telemetry,
             clock=clock,
             chance=random.Random(1),
+            fingerprint_key=b"key of the tests",
         )
         await self.runtime.start()
         return self.runtime

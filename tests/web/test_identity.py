@@ -1,9 +1,11 @@
 # Who is asking, by the headers that real tools send: which source wins, what a bad one does, when the body is read.
 
+import gzip
 import json
 from collections.abc import Callable, Mapping
 
 import pytest
+import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,7 +20,7 @@ EARLIER_MS = NOW_MS - 60_000
 
 def reader(**configured: list[str]) -> Reader:
     text = json.dumps({"identity": configured})
-    return Reader(load(None, env={"HOME": "/"}, text=text).identity)
+    return Reader(load(None, env={"HOME": "/"}, text=text).identity, b"key")
 
 
 PLAIN = reader()
@@ -30,9 +32,10 @@ def read(
     *,
     route_workspace: str | None = None,
     by: Reader | None = None,
+    fingerprint: bool = False,
 ) -> Identity:
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return (by or PLAIN).read(values(headers or {}), lambda: raw, route_workspace, NOW_MS)
+    return (by or PLAIN).read(values(headers or {}), lambda: raw, route_workspace, NOW_MS, fingerprint=fingerprint)
 
 
 def values(headers: Mapping[str, str | bytes]) -> dict[bytes, bytes]:
@@ -65,6 +68,7 @@ WORKSPACES: list[tuple[str, dict[str, str | bytes]]] = [
     ("second", {"X-Second": "second"}),
     ("id", {"X-Workspace-Id": "id"}),
     ("codex", codex(workspaces={"/home/me/codex": {}, "/other": {}})),
+    ("0c95dcb1", {"X-Opencode-Project": "0c95dcb1"}),
 ]
 
 
@@ -91,6 +95,11 @@ CONVERSATIONS = [
     "x-session-affinity",
     "x-affinity",
     "x-litellm-session-id",
+    "x-opencode-session",
+    "x-task-id",
+    "agent-session-id",
+    "goose-session-id",
+    "thread-id",
 ]
 
 
@@ -109,6 +118,10 @@ def test_the_conversation_comes_from_the_first_header_that_answers(n: int) -> No
         ({"metadata": {"user_id": '{"device_id": "d", "session_id": "inner"}', "session_id": "session"}}, "inner"),
         ({"metadata": {"user_id": '{"device_id": "d"}', "session_id": "session"}}, "session"),
         ({"metadata": {"session_id": "session"}}, "session"),
+        ({"metadata": {"sessionId": "camel"}, "client_metadata": {"session_id": "codex"}}, "camel"),
+        ({"metadata": {"sessionId": ""}, "client_metadata": {"session_id": "codex", "thread_id": "t"}}, "codex"),
+        ({"client_metadata": {"thread_id": "thread"}}, "thread"),
+        ({"client_metadata": ["session_id"]}, None),
         ({"metadata": {"session_id": ""}}, None),
         ({"metadata": None}, None),
         ({"messages": []}, None),
@@ -251,12 +264,36 @@ def test_codex_as_it_comes() -> None:
     )
 
 
+@pytest.mark.parametrize("value", ["{", [1], 7, True])
+def test_codex_metadata_in_the_body_that_is_no_object_is_noted(value: object) -> None:
+    identity = read({}, {"client_metadata": {"session_id": "s", "x-codex-turn-metadata": value}})
+    assert (identity.conversation, identity.bad) == ("s", ("turn_metadata",))
+
+
+def test_codex_metadata_in_the_body_is_read_where_no_header_has_it() -> None:
+    said = json.dumps({"workspaces": {"/src/body": {}}, "turn_started_at_unix_ms": EARLIER_MS, "root_turn_id": "t"})
+    body = {"client_metadata": {"session_id": "s", "x-codex-turn-metadata": said}}
+    identity = read({}, body)
+    assert (identity.workspace, identity.prompt_started_at, identity.turn.prompt_id) == ("body", EARLIER_MS, "t")
+    other = read(codex(workspaces={"/src/header": {}}, root_turn_id="h"), body)
+    assert (other.workspace, other.prompt_started_at, other.turn.prompt_id) == ("header", None, "h")
+    stated = read({"X-Workspace-Id": "own", "X-Prompt-Started-At": str(NOW_MS - 5)}, body)
+    assert (stated.workspace, stated.prompt_started_at) == ("own", NOW_MS - 5)
+
+
+def test_codex_turn_without_a_root_is_the_prompt_itself_but_not_a_sub_agents() -> None:
+    assert read({**codex(turn_id="t"), "session-id": "s"}).turn.prompt_id == "t"
+    sub_agent = read({**codex(turn_id="t", subagent_kind="spawn", parent_thread_id="p"), "session-id": "s"}).turn
+    assert (sub_agent.prompt_id, sub_agent.parent, sub_agent.side) == (None, "p", True)
+
+
 def test_claude_code_as_it_comes() -> None:
     headers: dict[str, str | bytes] = {"X-Claude-Code-Session-Id": "s", "x-claude-code-request-class": "main"}
     body = {"messages": [{"role": "user", "content": "hello"}]}
     turn = read(headers, body).turn
     assert (turn.continues, turn.side, turn.prompt_id, turn.parent) == (False, False, None, None)
     assert read({**headers, "x-claude-code-prompt-id": "p"}, body).turn == TurnHints(prompt_id="p")
+    assert read({**headers, "x-claude-code-agent-id": "a"}, body).turn.side
     assert read({**headers, "x-claude-code-parent-agent-id": "a"}, body).turn.side
     assert read({**headers, "x-claude-code-request-class": "auxiliary"}, body).turn.side
 
@@ -301,19 +338,46 @@ def test_the_body_is_asked_for_at_most_once(headers: dict[str, str]) -> None:
     assert len(calls) <= 1
 
 
-def test_a_content_encoded_body_is_hashed_but_not_read() -> None:
-    body = {"prompt_cache_key": "k", "messages": [{"role": "tool", "content": "x"}]}
-    for coding in ("gzip", "zstd", "br, gzip", "Unknown"):
-        assert read({"content-encoding": coding}, body).conversation is None
-        turn = read({"content-encoding": coding, "session-id": "s"}, body).turn
-        assert (turn.continues, turn.body_hash is None) == (None, False)
+def test_a_content_encoded_body_is_read_through_a_decoded_copy() -> None:
+    body = json.dumps({"prompt_cache_key": "k", "messages": [{"role": "tool", "content": "x"}]}).encode()
+    for coding, coded in (("gzip", gzip.compress(body, mtime=1)), ("zstd", zstandard.compress(body))):
+        identity = read({"content-encoding": coding}, coded)
+        assert (identity.conversation, identity.turn.continues) == ("k", True)
+        assert identity.turn.body_hash == read({}, body).turn.body_hash, "whenever it was compressed"
     assert read({"content-encoding": "Identity"}, body).conversation == "k"
 
 
+@pytest.mark.parametrize("coding", ["gzip", "zstd", "br, gzip", "Unknown"])
+def test_a_body_that_cannot_be_decoded_is_hashed_but_not_read(coding: str) -> None:
+    body = {"prompt_cache_key": "k", "messages": [{"role": "tool", "content": "x"}]}
+    assert read({"content-encoding": coding}, body, fingerprint=True).conversation is None
+    turn = read({"content-encoding": coding, "session-id": "s"}, body).turn
+    assert (turn.continues, turn.tools, turn.body_hash is None) == (None, None, False)
+
+
 def test_a_huge_body_is_neither_read_nor_hashed() -> None:
-    huge = b'{"prompt_cache_key": "k", "pad": "' + b"x" * (8 * 1024 * 1024) + b'"}'
-    assert read({}, huge).conversation is None
+    huge = b'{"prompt_cache_key": "k", "input": "' + b"x" * (8 * 1024 * 1024) + b'"}'
+    assert read({}, huge, fingerprint=True).conversation is None
     assert read({"session-id": "s"}, huge).turn == TurnHints()
+
+
+SAYS_NOTHING = {"messages": [{"role": "user", "content": "hello"}], "tools": []}
+
+
+def test_a_fingerprint_is_made_where_it_is_asked_for_and_nothing_else_names_the_conversation() -> None:
+    assert read({}, SAYS_NOTHING).conversation is None
+    made = read({}, SAYS_NOTHING, fingerprint=True)
+    assert made.conversation is not None
+    assert made.conversation.startswith("fp:")
+    assert (made.turn.continues, made.turn.tools, made.turn.body_hash is None) == (False, False, False)
+    assert read({"x-session-id": "s"}, SAYS_NOTHING, fingerprint=True).conversation == "s"
+    assert read({}, {**SAYS_NOTHING, "prompt_cache_key": "k"}, fingerprint=True).conversation == "k"
+
+
+def test_an_unreadable_name_is_replaced_by_a_fingerprint_and_noted() -> None:
+    identity = read({}, {**SAYS_NOTHING, "prompt_cache_key": 5}, fingerprint=True)
+    assert str(identity.conversation).startswith("fp:")
+    assert identity.bad == ("conversation",)
 
 
 NAMES = st.sampled_from(
@@ -332,6 +396,7 @@ NAMES = st.sampled_from(
 FIELDS = [
     *("prompt_cache_key", "metadata", "user_id", "session_id", "messages", "input", "contents", "role", "type"),
     *("content", "parts", "text", "functionResponse", "workspaces", "root_turn_id", "turn_started_at_unix_ms"),
+    *("client_metadata", "x-codex-turn-metadata", "sessionId", "promptId", "thread_id", "tools", "system"),
 ]
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
@@ -344,7 +409,7 @@ BYTES = st.binary(max_size=60) | JSON.map(lambda value: json.dumps(value).encode
 @given(st.dictionaries(NAMES, BYTES, max_size=6), BYTES)
 def test_whatever_the_bytes_reading_never_fails_and_gives_usable_facts(headers: dict[bytes, bytes], raw: bytes) -> None:
     body: Callable[[], bytes] = lambda: raw  # noqa: E731
-    identity = PLAIN.read(headers, body, None, NOW_MS)
+    identity = PLAIN.read(headers, body, None, NOW_MS, fingerprint=True)
     for name in (identity.workspace, identity.conversation, identity.turn.prompt_id, identity.turn.parent):
         assert name is None or (1 <= len(name.encode()) <= 1024 and "\n" not in name and "\x00" not in name)
     assert len(identity.workspace) <= 128

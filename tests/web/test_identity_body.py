@@ -1,13 +1,26 @@
-# Whether a request starts or continues a prompt, by the last message of each API's body.
+# What a body says: whether it starts or continues a prompt, by the last message of each API's format; and what is no
+# body to be read.
 
+import gzip
+import json
+import tracemalloc
+import zlib
+
+import brotli
 import pytest
+import zstandard
 
-from proxy.web.identity_body import NOTHING, continues, parse
+from proxy.web.identity_body import LAST, READ_BYTES, continues, offers_tools, plain
+from proxy.web.identity_fields import NOTHING, Fields, read
 
 USER = {"role": "user", "content": "do it"}
 ASSISTANT = {"role": "assistant", "content": "doing it"}
 REMINDER = {"type": "text", "text": "<system-reminder>\nbe brief"}
 TOOL_RESULT = {"type": "tool_result", "tool_use_id": "t", "content": "done"}
+
+
+def fields(body: object) -> Fields:
+    return read(json.dumps(body).encode())
 
 
 @pytest.mark.parametrize(
@@ -40,6 +53,7 @@ TOOL_RESULT = {"type": "tool_result", "tool_use_id": "t", "content": "done"}
         ({"contents": [{"role": "user", "parts": [{"text": "do it"}]}]}, False),
         ({"contents": [{"role": "user", "parts": [{"functionResponse": {"name": "f"}}]}]}, True),
         ({"contents": [{"role": "model", "parts": [{"text": "x"}]}]}, None),
+        ({"contents": [{"parts": [{"text": "do it"}]}]}, False),
         # nothing to go by
         ({}, None),
         ({"messages": []}, None),
@@ -52,25 +66,112 @@ TOOL_RESULT = {"type": "tool_result", "tool_use_id": "t", "content": "done"}
     ],
 )
 def test_the_last_message_says_whether_a_prompt_continues(body: dict[str, object], said: bool | None) -> None:
-    assert continues(body) is said
+    assert continues(fields(body)) is said
+
+
+@pytest.mark.parametrize("reminders", [LAST - 1, LAST])
+def test_so_many_reminders_behind_the_last_message_are_passed_over(reminders: int) -> None:
+    body = {"messages": [USER, *[{"role": "user", "content": [REMINDER]}] * reminders]}
+    assert continues(fields(body)) is (False if reminders < LAST else None)
+
+
+@pytest.mark.parametrize(
+    ("body", "offers"),
+    [
+        ({"messages": [USER], "tools": [{"name": "read"}]}, True),
+        ({"messages": [USER], "functions": [{"name": "read"}]}, True),
+        ({"contents": [], "tools": {"functionDeclarations": []}}, True),
+        ({"messages": [USER], "tools": []}, False),
+        ({"input": "do it", "tools": None}, False),
+        ({"contents": []}, False),
+        ({"tools": []}, None),
+        ({}, None),
+    ],
+)
+def test_a_conversation_offers_tools_or_not(body: dict[str, object], offers: bool | None) -> None:
+    assert offers_tools(fields(body)) is offers
+
+
+INSIDE = b'"input": "do it"'
 
 
 @pytest.mark.parametrize(
     "raw",
     [
-        *(b"", b"[]", b"{", b"5", b'{"a":' * 100_000, b'{"a": \xff}', b"{" + b"\x00" * 99, b" " * 99),
-        *(b'{"a": 1} x', b'{"a": 1}{}', b'{"a": 1}\x00', b'\xef\xbb\xbf{"a": 1}', b'{"a": ' + b"9" * 5000 + b"}"),
+        *(b"", b"[]", b"{", b"5", b"{" + INSIDE, b"[{" + INSIDE + b"}]", b"{" + b"\x00" * 99, b" " * 99),
+        *(b'{"a":' * 100_000, b'{"input":' + b"[" * 100_000, b"{" + INSIDE + b', "a": \xff}', b"{'input': 5}"),
+        *(b"{" + INSIDE + end for end in (b"} x", b"}{}", b"}\x00", b",}", b', "a": NaN}', b', "\\ud800": ]}')),
+        *(
+            b"\xef\xbb\xbf{" + INSIDE + b"}",
+            b"{\x00\x00\x00\xff\xff\xff\xff",
+        ),
     ],
 )
 def test_what_is_no_json_object_is_nothing(raw: bytes) -> None:
-    assert parse(raw, None) is NOTHING
+    assert read(raw) is NOTHING
 
 
 def test_an_object_is_found_between_white_space() -> None:
-    assert parse(b'\r\n\t {"a": 1}\r\n\t ', None) == {"a": 1}
+    assert read(b"\r\n\t {" + INSIDE + b"}\r\n\t ").input == "do it"
+
+
+@pytest.mark.parametrize("number", [b"9" * 5000, b"1e999", b"-0.5e-9"])
+def test_an_odd_number_beside_what_is_looked_at_does_no_harm(number: bytes) -> None:
+    assert read(b"{" + INSIDE + b', "a": ' + number + b"}").input == "do it"
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-32-le"])
-def test_an_object_is_read_in_any_encoding_that_begins_with_its_brace(encoding: str) -> None:
-    text = '{"é": "\ud800"}'
-    assert parse(text.encode(encoding, "surrogatepass"), None) == {"é": "\ud800"}
+@pytest.mark.parametrize("emoji", ["\ud83d", "\\ud83d", "\\ud83d\\ude00", "é"])
+def test_an_object_is_read_in_any_encoding_that_begins_with_its_brace_half_an_emoji_included(
+    encoding: str, emoji: str
+) -> None:
+    text = f'{{"messages": [{{"role": "tool", "content": "{emoji}"}}], "pad": "{emoji}"}}'
+    assert continues(read(text.encode(encoding, "surrogatepass"))) is True
+
+
+BODY = b'{"input": "do it"}'
+CODED = {
+    "gzip": gzip.compress(BODY),
+    "deflate": zlib.compress(BODY),
+    "br": brotli.compress(BODY),
+    "zstd": zstandard.compress(BODY),
+    "gzip, zstd": zstandard.compress(gzip.compress(BODY)),
+}
+
+
+@pytest.mark.parametrize("coding", CODED)
+def test_a_content_coded_body_is_read_through_a_copy(coding: str) -> None:
+    assert plain(CODED[coding], coding.upper().encode()) == BODY
+    assert plain(CODED[coding][: len(CODED[coding]) // 2], coding.encode()) != BODY
+
+
+@pytest.mark.parametrize("coding", [None, b"", b" Identity "])
+def test_a_body_without_a_coding_is_no_copy(coding: bytes | None) -> None:
+    assert plain(BODY, coding) is BODY
+
+
+@pytest.mark.parametrize("coding", [b"compress", b"gzip", b"\xff", b"gzip," * 9])
+def test_a_body_of_another_coding_than_it_says_is_empty(coding: bytes) -> None:
+    assert plain(BODY, coding) == b""
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
+def test_a_bomb_is_decoded_no_further_than_what_is_read(coding: str) -> None:
+    bomb = BODY.replace(b"it", b" " * 4 * READ_BYTES)
+    coded = {"gzip": gzip.compress, "deflate": zlib.compress, "br": brotli.compress, "zstd": zstandard.compress}[
+        coding
+    ](bomb)
+    tracemalloc.start()
+    try:
+        copy = plain(coded, coding.encode())
+        assert len(copy) <= READ_BYTES
+        assert tracemalloc.get_traced_memory()[1] < 3.5 * READ_BYTES
+    finally:
+        tracemalloc.stop()
+    assert read(copy) is NOTHING
+
+
+def test_a_body_over_the_bound_is_not_looked_at() -> None:
+    assert plain(b" " * READ_BYTES, None)
+    assert plain(b" " * (READ_BYTES + 1), None) == b""
+    assert plain(gzip.compress(b"")[:-8] + b"x" * READ_BYTES, b"gzip") == b""

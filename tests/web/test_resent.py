@@ -31,7 +31,7 @@ class Agent:
         await becomes(lambda: len(rig.scheduler.waiting) == before - 1, f"{self.name} has left")
 
 
-@pytest.fixture(params=["id in a header", "id in the body"])
+@pytest.fixture(params=["id in a header", "id in the body", "no id"])
 def agents(request):
     """Two, by what tells their conversations apart."""
     names = ("older", "younger")

@@ -204,6 +204,7 @@ async def a_rig(yaml: str = YAML, *, host: str = "127.0.0.1") -> AsyncIterator[R
         ),
         clock=clock,
         chance=random.Random(0),
+        fingerprint_key=b"key of the tests",
     )
     await rig.runtime.start()
     rig.runtime.listening, rig.runtime.ready = ["127.0.0.1:8787"], True

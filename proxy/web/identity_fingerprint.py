@@ -1,0 +1,84 @@
+# A conversation's name for clients that give it none: what its beginning, which each of its requests repeats, comes to.
+#
+# Rule 1: texts only. Between two requests clients move `cache_control` about, order keys anew, and write a text as a
+#         string or as a list of parts.
+# Rule 2: keyed, with a key that lives as long as the process: it names no credential and no text to anybody, and two
+#         processes give the same conversation two names.
+# Rule 3: bounded: of each text CHARACTERS count, and its length.
+#
+# That a conversation's beginning stays as it is within a prompt, and its system text across prompts, was measured for
+# every agent seen that sends more than one request.
+
+from collections.abc import Mapping
+from hashlib import blake2b
+
+from proxy.web.identity_body import SYSTEM_ROLES, content_of, is_reminder, messages, role_of
+from proxy.web.identity_fields import ABSENT, Fields, value
+
+PREFIX = "fp:"
+FIRST = 16  # messages from the beginning among which the user's first must be; agents put up to four before it
+CHARACTERS = 64 * 1024
+_BEFORE = (*SYSTEM_ROLES, "user")  # a user's is a reminder there
+
+
+def fingerprint(key: bytes, headers: Mapping[bytes, bytes], body: Fields) -> str | None:
+    """`fp:` and 16 hex digits of credential, User-Agent, system text and first user message; None where the body has no
+    beginning. One with a `previous_response_id` holds only what is new: there it is the system text alone."""
+    system: list[str] = []
+    if body.instructions is not ABSENT:
+        system.append(_text(value(body.instructions)))
+    if body.system is not ABSENT:
+        system.append(_text(value(body.system)))
+    if body.system_instruction is not ABSENT or body.system_instruction_camel is not ABSENT:
+        system += _text(value(body.system_instruction)), _text(value(body.system_instruction_camel))
+    first = _first_message(messages(body), system)
+    if body.previous_response_id is not ABSENT and value(body.previous_response_id) is not None:
+        first = b"" if "".join(system) else None
+    if first is None:
+        return None
+    instructions, said = _bounded("".join(system)), headers.get
+    beginning = b"%a %a %a %a %a %d %b%b" % (
+        said(b"authorization"),
+        said(b"x-api-key"),
+        said(b"api-key"),
+        said(b"x-goog-api-key"),
+        said(b"user-agent"),
+        len(instructions),
+        instructions,
+        first,
+    )
+    return PREFIX + blake2b(beginning, digest_size=8, key=key).hexdigest()
+
+
+def _first_message(found: object, system: list[str]) -> bytes | None:
+    """Of the user. What the system says before it is added to `system`."""
+    if isinstance(found, str):
+        return _bounded(found)
+    for item in found[:FIRST] if isinstance(found, list) else []:
+        message = value(item)
+        if not isinstance(message, dict):
+            return None
+        role, content = role_of(message), content_of(message)
+        if role == "user" and not is_reminder(content):
+            return _bounded(_text(content)) or _bounded(repr(message))  # pictures alone: as they stand
+        if role in _BEFORE:
+            system.append(_text(content))
+    return None
+
+
+def _text(found: object) -> str:
+    """Of a text, of a list of parts, or of an object with one of them."""
+    if isinstance(found, str):
+        return found
+    parts = content_of(found) if isinstance(found, dict) else found
+    if not isinstance(parts, list):
+        return parts if isinstance(parts, str) else ""
+    texts = [part.get("text") for part in parts if isinstance(part, dict)]
+    return "".join([text for text in texts if isinstance(text, str)])
+
+
+def _bounded(text: str) -> bytes:
+    """Its beginning, and its length where that is not all of it."""
+    if len(text) <= CHARACTERS:
+        return text.encode("utf-8", "surrogatepass")
+    return b"%d %b" % (len(text), text[:CHARACTERS].encode("utf-8", "surrogatepass"))

@@ -1,0 +1,234 @@
+# What a conversation that nobody names is called: the same for each of its requests in every format, and another where
+# another agent, prompt, program or credential begins it.
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from proxy.web.identity_fields import read
+from proxy.web.identity_fingerprint import CHARACTERS, FIRST, fingerprint
+
+HEADERS = {b"authorization": b"Bearer sk-1", b"user-agent": b"agent/1.0"}
+KEY = b"of this process"
+Body = dict[str, Any]
+
+
+def fp(body: object, headers: Mapping[bytes, bytes] = HEADERS, key: bytes = KEY) -> str | None:
+    return fingerprint(key, headers, read(body if isinstance(body, bytes) else json.dumps(body).encode()))
+
+
+def chat(system: str, prompt: str, steps: list[str]) -> Body:
+    history: list[Body] = [{"role": "system", "content": system}, {"role": "user", "content": prompt}]
+    for n, step in enumerate(steps):
+        call = {"id": f"call_{n}", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+        history.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        history.append({"role": "tool", "tool_call_id": f"call_{n}", "content": step})
+    return {"model": "m", "messages": history}
+
+
+def anthropic(system: str, prompt: str, steps: list[str]) -> Body:
+    history: list[Body] = [{"role": "user", "content": [{"type": "text", "text": prompt}]}]
+    for n, step in enumerate(steps):
+        history.append(
+            {"role": "assistant", "content": [{"type": "tool_use", "id": f"t{n}", "name": "r", "input": {}}]}
+        )
+        history.append({"role": "user", "content": [{"type": "tool_result", "tool_use_id": f"t{n}", "content": step}]})
+    last = history[-1]["content"][-1]  # moves with each request
+    last["cache_control"] = {"type": "ephemeral"}
+    return {"model": "m", "max_tokens": 9, "system": [{"type": "text", "text": system}], "messages": history}
+
+
+def responses(system: str, prompt: str, steps: list[str]) -> Body:
+    items: list[Body] = [
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": prompt}]},
+    ]
+    for n, step in enumerate(steps):
+        items.append({"type": "reasoning", "encrypted_content": "x"})
+        items.append({"type": "function_call", "call_id": f"c{n}", "name": "read", "arguments": "{}"})
+        items.append({"type": "function_call_output", "call_id": f"c{n}", "output": step})
+    return {"model": "m", "instructions": system, "input": items}
+
+
+def gemini(system: str, prompt: str, steps: list[str]) -> Body:
+    history: list[Body] = [{"role": "user", "parts": [{"text": prompt}]}]
+    for step in steps:
+        history.append({"role": "model", "parts": [{"functionCall": {"name": "read", "args": {}}}]})
+        history.append({"role": "user", "parts": [{"functionResponse": {"name": "read", "response": {"o": step}}}]})
+    return {"systemInstruction": {"parts": [{"text": system}]}, "contents": history}
+
+
+FORMATS = [chat, anthropic, responses, gemini]
+Format = Callable[[str, str, list[str]], Body]
+in_every_format = pytest.mark.parametrize("form", FORMATS)
+TEXT = st.text(min_size=1, max_size=30)
+STEPS = st.lists(TEXT, max_size=4)
+
+
+@in_every_format
+@given(system=st.text(max_size=30), prompt=TEXT, steps=STEPS, more=STEPS, follow_up=TEXT)
+def test_a_conversation_keeps_its_name_as_its_history_grows(
+    form: Format, system: str, prompt: str, steps: list[str], more: list[str], follow_up: str
+) -> None:
+    name = fp(form(system, prompt, []))
+    assert name is not None
+    assert re.fullmatch("fp:[0-9a-f]{16}", name)
+    grown = form(system, prompt, steps + more)
+    assert fp(grown) == name
+    history = grown.get("messages", grown.get("input", grown.get("contents")))
+    history.append({"role": "user", "parts" if form is gemini else "content": [{"text": follow_up}]})
+    assert fp({"temperature": 1, **dict(reversed(grown.items())), "stream": True}) == name
+
+
+@in_every_format
+@given(one=st.tuples(TEXT, TEXT), other=st.tuples(TEXT, TEXT), steps=STEPS)
+def test_another_system_text_or_first_message_is_another_conversation(
+    form: Format, one: tuple[str, str], other: tuple[str, str], steps: list[str]
+) -> None:
+    assume(one != other)
+    assert fp(form(*one, steps)) != fp(form(*other, steps))
+    assert fp(form(*one, steps)) != fp(form(one[0], one[1] + "!", steps)) != fp(form(one[0] + "!", one[1], steps))
+
+
+@pytest.mark.parametrize("name", ["authorization", "x-api-key", "api-key", "x-goog-api-key", "user-agent"])
+def test_another_credential_or_program_is_another_conversation(name: str) -> None:
+    body, field = chat("s", "p", []), name.encode()
+    others = [HEADERS | {field: value} for value in (b"", b"one", b"two", b"Bearer sk-1 agent/1.0")]
+    without = {each: value for each, value in HEADERS.items() if each != field}
+    assert len({fp(body, headers) for headers in [without, *others]}) == 5
+
+
+def test_what_other_headers_say_and_in_which_order_does_not_matter() -> None:
+    headers = {**dict(reversed(HEADERS.items())), b"x-stainless-retry-count": b"1", b"content-length": b"9"}
+    assert fp(chat("s", "p", []), headers) == fp(chat("s", "p", []))
+
+
+def test_another_process_has_another_name_for_it() -> None:
+    assert fp(chat("s", "p", []), key=b"of the next process") != fp(chat("s", "p", []))
+
+
+ONE_TEXT = [
+    {"messages": [{"role": "system", "content": "be brief"}, {"role": "user", "content": "do it"}]},
+    {"messages": [{"content": "do it", "role": "user"}], "system": "be brief"},
+    {
+        "system": [{"type": "text", "text": "be "}, {"type": "text", "text": "brief", "cache_control": {"type": "x"}}],
+        "messages": [{"role": "user", "content": [{"text": "do", "type": "text"}, {"type": "text", "text": " it"}]}],
+    },
+    {"messages": [{"role": "developer", "content": "be "}, {"role": "system", "content": "brief"}, *[
+        {"role": "user", "content": [{"type": "text", "text": "do it"}, {"type": "image_url", "image_url": {}}]}
+    ]]},
+    {"instructions": "be brief", "input": "do it"},
+    {"instructions": None, "input": [
+        {"role": "developer", "content": "be brief"}, {"role": "user", "content": "do it"}
+    ]},
+    {"instructions": "be ", "input": [
+        {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "brief"}]},
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "do it"}]},
+    ]},
+    {"system_instruction": {"parts": {"text": "?"}}, "systemInstruction": "be brief", "contents": [
+        {"parts": [{"text": "do it"}]}
+    ]},
+    {"system": "be brief", "messages": [
+        {"role": "assistant", "content": "What shall I do?"}, {"role": "user", "content": "do it"}
+    ]},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("body", ONE_TEXT)
+def test_only_the_texts_count_however_they_are_written(body: Body) -> None:
+    assert fp(body) == fp(ONE_TEXT[0])
+
+
+def test_what_a_client_adds_by_itself_before_the_first_message_is_the_systems() -> None:
+    reminder = {"type": "text", "text": "<system-reminder>\nthe rules"}
+    body = {"messages": [{"role": "user", "content": [reminder]}, {"role": "user", "content": "do it"}]}
+    assert fp(body) == fp({"system": reminder["text"], "messages": [{"role": "user", "content": "do it"}]})
+    other = {"messages": [{"role": "user", "content": [reminder]}, {"role": "user", "content": "do that"}]}
+    assert fp(other) != fp(body)
+
+
+def test_a_first_message_of_pictures_alone_counts_as_it_stands() -> None:
+    names = {fp({"messages": [{"role": "user", "content": [{"type": "image", "data": data}]}]}) for data in ("a", "b")}
+    assert len(names) == 2
+    assert None not in names
+
+
+NO_BEGINNING: list[object] = [
+    {},
+    {"messages": []},
+    {"messages": None, "system": "be brief"},
+    {"messages": [{"role": "system", "content": "be brief"}]},
+    {"messages": [{"role": "assistant", "content": "hello"}]},
+    {"messages": ["do it"]},
+    {"messages": {"role": "user", "content": "do it"}},
+    {"messages": [{"role": "assistant", "content": "x"}] * FIRST + [{"role": "user", "content": "do it"}]},
+    {"input": ["one", "two"], "model": "embed"},
+    {"prompt": "complete this"},
+    {"previous_response_id": "resp_1", "input": [{"role": "user", "content": "do it"}]},
+    {"previous_response_id": "resp_1", "instructions": "", "input": "do it"},
+    b"",
+    b"not JSON",
+    b"{" * 1000,
+]
+
+
+@pytest.mark.parametrize("body", NO_BEGINNING)
+def test_what_has_no_beginning_has_no_name(body: object) -> None:
+    assert fp(body) is None
+
+
+def test_what_goes_on_from_an_earlier_answer_is_known_by_its_system_text_alone() -> None:
+    later = [
+        {"previous_response_id": f"resp_{n}", "instructions": "be brief", "input": [{"type": kind, "output": "x"}]}
+        for n, kind in enumerate(("function_call_output", "message"))
+    ]
+    assert fp(later[0]) == fp(later[1]) is not None
+    assert fp(later[0]) != fp(later[0] | {"instructions": "be long"})
+    assert fp({"previous_response_id": None, "instructions": "x", "input": "do it"}) == fp(
+        {"instructions": "x", "input": "do it"}
+    )
+
+
+def test_of_a_long_text_the_beginning_and_the_length_count() -> None:
+    long = "é" * CHARACTERS
+    assert fp(chat(long, long, [])) != fp(chat(long + "a", long, [])) != fp(chat(long + "ab", long, []))
+    assert fp(chat(long, long + "a", [])) != fp(chat(long, long + "ab", []))
+    assert fp(chat(long + "a", "p", [])) == fp(chat(long + "b", "p", []))
+
+
+@pytest.mark.parametrize("emoji", ["\\ud83d", "\ud83d"])
+def test_half_an_emoji_anywhere_spoils_nothing(emoji: str) -> None:
+    whole = json.dumps(chat("s", "p", ["step"]), ensure_ascii=False)
+    name = fp(whole.encode())
+    assert fp(whole.replace("step", emoji).encode("utf-8", "surrogatepass")) == name is not None
+    first = fp(whole.replace('"p"', f'"p{emoji}"').encode("utf-8", "surrogatepass"))
+    assert first not in (None, name)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    *("messages", "input", "contents", "system", "instructions", "systemInstruction", "tools"),
+                    *("previous_response_id", "role", "content", "parts", "text", "user", "type"),
+                ]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=20,
+)
+
+
+@given(JSON.map(lambda body: json.dumps(body).encode()) | st.binary())
+def test_whatever_the_body_it_has_a_name_or_none(raw: bytes) -> None:
+    name = fp(raw)
+    assert name is None or re.fullmatch("fp:[0-9a-f]{16}", name)
