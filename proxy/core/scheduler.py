@@ -262,6 +262,11 @@ class Scheduler:
         return self._queue.limit.value
 
     @property
+    def orders(self) -> bool:
+        """Whether anybody may have to wait, so that it matters who is first."""
+        return self._queue.limit.value is not None or self._queue.pause.until_at is not None
+
+    @property
     def auto_reduced_from(self) -> int | None:
         return self._queue.limit.original
 

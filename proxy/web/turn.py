@@ -90,14 +90,12 @@ class Turn:
                 self._runtime.turns.end(opened, self._runtime.clock.now())
 
     def _identify(self) -> Identity:
-        scheduler = self._admission.scheduler
         identity = self._view.reader.read(
             self._request.head.values,
             self._payload,
             self._route.workspace,
             self._arrived_ms,
-            # Without a limit only a pause by hand makes anybody wait, and without waiters there is no order.
-            fingerprint=scheduler.limit is not None or scheduler.paused_until_at is not None,
+            fingerprint=self._admission.scheduler.orders,
         )
         self._record.workspace, self._record.conversation = identity.workspace, identity.conversation
         for fact in identity.bad:

@@ -35,12 +35,12 @@ class Asking:
     def __repr__(self) -> str:
         return f"<Asking {len(self._conversations)} answers>"
 
-    def read(self, create: Create, payload: bytes, now_ms: int) -> Identity:
-        """Whose message this is."""
+    def read(self, create: Create, payload: bytes, now_ms: int, *, fingerprint: bool) -> Identity:
+        """Whose message this is. `fingerprint` as a Reader takes it."""
         over = ((name.lower().encode("utf-8", "replace"), value) for name, value in create.metadata.items())
         headers = {**self._headers, **{name: value.encode("utf-8", "replace") for name, value in over if name in _OVER}}
         self._headers.pop(INITIATOR, None)  # it was about the first one
-        identity = self._reader.read(headers, lambda: payload, self._workspace, now_ms)
+        identity = self._reader.read(headers, lambda: payload, self._workspace, now_ms, fingerprint=fingerprint)
         known = None if create.previous is None else self._conversations.get(create.previous)
         if known is not None and (identity.conversation is None or identity.conversation.startswith(GUESSED)):
             headers[OWN_CONVERSATION] = known.encode()

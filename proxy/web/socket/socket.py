@@ -288,7 +288,7 @@ class Socket:
 
     def _begin(self, message: Message, create: Create) -> Answer:
         runtime, now_ms = self._runtime, self._clock.wall_ms()
-        identity = self._asking.read(create, message.text or b"", now_ms)
+        identity = self._asking.read(create, message.text or b"", now_ms, fingerprint=self._admission.scheduler.orders)
         message.text = None
         for fact in identity.bad:
             runtime.telemetry.unreadable(fact)
