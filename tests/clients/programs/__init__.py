@@ -37,6 +37,7 @@ PROGRAMS: tuple[Program, ...] = (
     qwen_code.PROGRAM,
     copilot.CHAT,
     copilot.RESPONSES,
+    copilot.WEBSOCKET,
     copilot.MESSAGES,
     cline.PROGRAM,
     continue_cli.PROGRAM,

@@ -1,4 +1,4 @@
-# GitHub Copilot CLI with a provider of one's own (BYOK), over each of its three APIs.
+# GitHub Copilot CLI with a provider of one's own (BYOK), over each of its three APIs, and over a WebSocket.
 
 from clients.program import NOTES, Dialect, Npm, Program, Tool, Workplace
 
@@ -36,6 +36,10 @@ def responses_environment(workplace: Workplace) -> dict[str, str]:
     return {**chat_environment(workplace), "COPILOT_PROVIDER_WIRE_API": "responses"}
 
 
+def websocket_environment(workplace: Workplace) -> dict[str, str]:
+    return {**responses_environment(workplace), "COPILOT_PROVIDER_TRANSPORT": "websockets"}
+
+
 def messages_environment(workplace: Workplace) -> dict[str, str]:
     # With /v1 it would ask for /v1/v1/messages.
     return {
@@ -67,6 +71,19 @@ RESPONSES = Program(
     header_limit_s=600,
     keepalive=False,
     conversation="id",
+)
+# Its messages carry no `prompt_cache_key`: the first is known by its beginning, the others name the answer before them.
+WEBSOCKET = Program(
+    name="copilot-websocket",
+    install=_INSTALL,
+    dialect=Dialect.RESPONSES,
+    tool=tool,
+    command=command,
+    environment=websocket_environment,
+    header_limit_s=600,
+    keepalive=False,
+    conversation="fp",
+    websocket=True,
 )
 MESSAGES = Program(
     name="copilot-messages",
