@@ -244,7 +244,7 @@ TOOLS: Mapping[str, Tool] = MappingProxyType(
         "langchain-openai": Tool(title="LangChain", line="export OPENAI_BASE_URL={url}", headers=_OPENAI_HEADERS),
         "litellm": Tool(title="LiteLLM", line="export OPENAI_BASE_URL={url}", headers=_OPENAI_HEADERS),
         "mini-swe-agent": Tool(title="mini-swe-agent", line="export OPENAI_BASE_URL={url}"),
-        "pydantic-ai": Tool(title="Pydantic AI", line="export OPENAI_BASE_URL={url}"),
+        "pydantic-ai": Tool(title="Pydantic AI", line="export OPENAI_BASE_URL={url}", headers=_OPENAI_HEADERS),
         "anthropic-sdk": Tool(
             title="Anthropic SDK",
             line="export ANTHROPIC_BASE_URL={url}",
