@@ -101,11 +101,12 @@ async def test_messages_that_go_on_from_an_answer_belong_to_its_turn(start):
     tickets = []
     previous = None
     for number, items in enumerate((USER, RESULT, RESULT)):
-        about = {"prompt_cache_key": "k"} if number == 0 else {"previous_response_id": previous}
+        about = {"previous_response_id": previous} if number else {}
         tickets.append(await asked(rig, client, link, input=items, instructions="system", **about))
         previous = f"r{number}"
         await ended(rig, client, link, previous)
-    assert {ticket.conversation for ticket in tickets} == {"k"}
+    assert {ticket.conversation for ticket in tickets} == {tickets[0].conversation}
+    assert tickets[0].conversation.startswith("fp:")
     assert {ticket.workspace for ticket in tickets} == {"w"}
     assert {ticket.prompt_started_at for ticket in tickets} == {tickets[0].prompt_started_at}
 
