@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+import msgspec
+
 from proxy.errors import BadFrame, OwnAnswer
 from proxy.wire.websocket import BAD_TEXT, TEXT, frame_bytes
 
@@ -27,6 +29,19 @@ _MARK = re.compile(
 _BEGINNING = re.compile(rb'\s*\{\s*"type"\s*:\s*"([a-z_.]{1,64})"')
 _RESPONSE_ID = re.compile(rb'"response"\s*:\s*\{\s*"id"\s*:\s*"([^"\\]{1,256})"')
 _NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+class _Message(msgspec.Struct, frozen=True, gc=False):
+    """The fields that are looked at; the prompt is passed over, which takes a tenth of the time."""
+
+    type: object = None
+    generate: object = None
+    stream_id: object = None
+    previous_response_id: object = None
+    client_metadata: object = None
+
+
+_MESSAGE = msgspec.json.Decoder(_Message)
 
 
 class Create(NamedTuple):
@@ -65,17 +80,20 @@ def read_create(payload: bytes) -> Create | None:
     if _ASKS not in payload:
         return None
     try:
-        text = payload.decode()
+        payload.decode()
     except UnicodeDecodeError:
         raise BadFrame(BAD_TEXT, "a text message is not UTF-8") from None
-    said = _object(text)
-    if said is None or said.get("type") != _ASKS.decode():
+    try:
+        said = _MESSAGE.decode(payload)
+    except (msgspec.MsgspecError, RecursionError):
+        return None  # nor can the upstream read it
+    if said.type != _ASKS.decode():
         return None
-    metadata = said.get("client_metadata")
+    metadata = said.client_metadata
     return Create(
-        generates=said.get("generate") is not False,
-        stream=_text(said.get("stream_id")),
-        previous=_text(said.get("previous_response_id")),
+        generates=said.generate is not False,
+        stream=_text(said.stream_id),
+        previous=_text(said.previous_response_id),
         metadata={k: v for k, v in metadata.items() if isinstance(v, str)} if isinstance(metadata, dict) else _NOTHING,
     )
 

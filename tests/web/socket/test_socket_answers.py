@@ -261,3 +261,22 @@ async def test_closing_handshake_passes_both_ways(rig):
     assert (await hear(client)).opcode == CLOSE
     link.close()
     assert await client.ended() == "fin"
+
+
+async def test_many_answers_of_one_socket_leave_no_slot_behind(start):
+    """LEAK-15: also those that fail on the way."""
+    rig = await start({"limit": 2, "auto_reduce": False})
+    client, link = await socket(rig)
+    for number in range(20):
+        response = f"r{number}"
+        await client.send(create(input=str(number)))
+        assert (await hear(link)).json["input"] == str(number)
+        assert rig.scheduler.held == 1
+        if number % 3 == 0:
+            await link.send(frame(text({"type": "error", "error": {"message": "no"}})))
+        else:
+            await link.send(event("created", response) + event("failed" if number % 3 == 1 else "completed", response))
+            await hear(client)
+        await hear(client)
+        await held(rig, 0)
+    assert [each.outcome for each in rig.records] == ["completed"] * 20
