@@ -1,13 +1,19 @@
-# With SLOTGATE_COMPILED=1 in the environment, what every request and every chunk goes through is compiled by mypyc: the
-# same sources, as C. It needs a C compiler and the headers of Python. Without it nothing is compiled or missing.
+# What every request and every chunk goes through can be compiled by mypyc: the same sources, as C.
 #
-# Rule: a module means the same either way. `make test-compiled` runs the tests on the compiled ones, and tests/compiled
-#       knows what the compiler would make something else of.
+# Rule 1: a module means the same either way. `make test-compiled` runs the tests on the compiled ones, and
+#         tests/compiled knows what the compiler would make something else of.
+# Rule 2: SLOTGATE_COMPILED=1 in the environment compiles or fails; =auto compiles where a C compiler and the headers of
+#         Python are, and installs the sources alone, as =0 does, where they are not or fail.
 
 import os
+import tempfile
+from pathlib import Path
 
-from setuptools import setup
+from setuptools import Distribution, Extension, setup
+from setuptools.command.build_ext import build_ext
+from setuptools.errors import BaseError, CCompilerError
 
+UNSAID = "0"  # what SLOTGATE_COMPILED is where nobody sets it
 COMPILED = {
     "core": (
         "allowance cooldown gate lag limit model pause queue reading recovery refusals scheduler slots strikes turns "
@@ -21,19 +27,54 @@ COMPILED = {
 FILES = [f"proxy/{room}/{name}.py" for room, names in COMPILED.items() for name in names.split()]
 # What other packages say is not at hand where this is built, and types are checked by `make lint`.
 OPTIONS = ["--config-file=", "--ignore-missing-imports"]
+WISH = os.environ.get("SLOTGATE_COMPILED") or UNSAID
+FAILURES = (BaseError, CCompilerError)
 
 
-def extensions():
-    if os.environ.get("SLOTGATE_COMPILED") != "1":
-        return []
+class MayFail(build_ext):
+    """Leaves nothing of what cannot be built: half of it would not start."""
+
+    def run(self) -> None:
+        try:
+            super().run()
+        except FAILURES as error:
+            self.warn(f"not compiled: {error}")
+            for extension in self.extensions:
+                Path(self.get_ext_fullpath(extension.name)).unlink(missing_ok=True)
+            self.extensions = self.distribution.ext_modules = []
+
+
+def can_compile() -> bool:
+    """Whether there are a C compiler and the headers of Python, by trying."""
+    with tempfile.TemporaryDirectory() as directory:
+        source = Path(directory, "tried.c")
+        source.write_text("#include <Python.h>\nPyMODINIT_FUNC PyInit_tried(void) { return NULL; }\n")
+        trial = build_ext(Distribution({"ext_modules": [Extension("tried", [str(source)])]}))
+        trial.build_lib = trial.build_temp = directory
+        trial.ensure_finalized()
+        try:
+            trial.run()
+        except FAILURES:
+            return False
+    return True
+
+
+def extensions() -> list[Extension]:
     try:
         from mypyc.build import mypycify
     except ImportError:  # who builds asks first what is needed
         return []
-    return mypycify([*OPTIONS, *FILES], group_name="slotgate", opt_level="2", debug_level="0")
+    try:
+        return mypycify([*OPTIONS, *FILES], group_name="slotgate", opt_level="2", debug_level="0")
+    except SystemExit:  # this mypy reads the sources differently
+        if WISH == "1":
+            raise
+        return []
 
 
+compiles = WISH == "1" or (WISH == "auto" and can_compile())
 setup(
-    setup_requires=["mypy[mypyc]>=2.4,<3"] if os.environ.get("SLOTGATE_COMPILED") == "1" else [],
-    ext_modules=extensions(),
+    setup_requires=["mypy[mypyc]>=2.4,<3"] if compiles else [],
+    ext_modules=extensions() if compiles else [],
+    cmdclass={"build_ext": MayFail} if WISH == "auto" else {},
 )
