@@ -1,5 +1,6 @@
 # llm: one prompt, with a tool that is given on the command line.
 
+
 from clients.program import Dialect, Pip, Program, Workplace
 
 _FUNCTION = """
@@ -22,7 +23,7 @@ def _command(workplace: Workplace, prompt: str) -> list[str]:
 
 
 def _environment(workplace: Workplace) -> dict[str, str]:
-    return {"LLM_USER_PATH": str(workplace.home / "llm"), "OPENAI_API_KEY": workplace.key}
+    return {"LLM_USER_PATH": str(workplace.home / "llm")}
 
 
 PROGRAM = Program(

@@ -39,7 +39,6 @@ OPENAI_RESPONSES = Program(
     header_limit_s=600,
     keepalive=False,
     conversation="fp",
-    fast=True,
 )
 ANTHROPIC = Program(
     name="anthropic-python",
