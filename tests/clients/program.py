@@ -93,6 +93,8 @@ class Program:
     finish: Callable[[str], Tool] | None = None  # for a program that ends by a tool alone: the last text → that tool
     prepare: Callable[[Workplace], None] = prepared_by_nothing  # writes its configuration
     command: Callable[[Workplace, str], list[str]]  # for one prompt, unattended, tools approved
+    resume: Callable[[Workplace, str], list[str]] | None = None  # for one more prompt in the session before
+    delegate: Callable[[str], Tool] | None = None  # a task → the tool that gives it to a sub-agent and waits for it
     environment: Callable[[Workplace], Mapping[str, str]]  # on top of PATH, HOME, XDG_*, TERM and LANG
     header_limit_s: float | None  # it gives up on silence after this, by its default settings
     keepalive: bool  # whether the proxy's 102 carries it beyond

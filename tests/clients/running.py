@@ -59,7 +59,7 @@ class Running:
         self._reading = asyncio.create_task(self._read())
 
     @classmethod
-    async def start(cls, program: Program, place: Place, prompt: str) -> "Running":
+    async def start(cls, program: Program, place: Place, prompt: str, *, resumes: bool = False) -> "Running":
         work, mark = place.workplace, secrets.token_hex(8)
         program.prepare(work)
         xdg = {"CONFIG": ".config", "CACHE": ".cache", "DATA": ".local/share", "STATE": ".local/state"}
@@ -73,8 +73,10 @@ class Running:
             _MARK: mark,
             **program.environment(work),
         }
+        command = program.resume if resumes else program.command
+        assert command is not None
         process = await asyncio.create_subprocess_exec(
-            *program.command(work, prompt),
+            *command(work, prompt),
             cwd=work.project,
             env=environment,
             stdin=asyncio.subprocess.DEVNULL,

@@ -13,7 +13,7 @@ from blackbox.rig import Rig
 from blackbox.waiting import until
 
 from clients.model.asked import dialect_of
-from clients.model.model import Model, Script, credential
+from clients.model.model import TASK, Model, Script, credential
 from clients.program import Npm, Pip, Program
 from clients.recorded import Message, exchanges, expected_upstream
 from clients.running import Place, Running
@@ -45,15 +45,24 @@ class Stage:
         direct: bool = False,
         workspace: str | None = None,
         refusals: int = 0,
+        delegates: bool = False,
     ) -> Running:
-        """`direct`: without the proxy. `workspace` is named in the base URL."""
+        """`direct`: without the proxy. `workspace` is named in the base URL. `delegates`: a sub-agent does the work."""
         in_front = f"/~{quote(workspace, safe='')}" if workspace else ""
         through = f"http://127.0.0.1:{self.tap.port}{in_front}/{NAME}"
         installed = await asyncio.to_thread(self._installed, program.name, program.install)
         place = Place.make(program, installed, self.model.upstream.url if direct else through)
         tool = program.tool(place.workplace)
-        self.model.scripts[place.workplace.key] = Script(tool=tool, finish=program.finish, refusals=refusals)
+        delegate = program.delegate(TASK) if delegates and program.delegate else None
+        script = Script(tool=tool, finish=program.finish, delegate=delegate, refusals=refusals)
+        self.model.scripts[place.workplace.key] = script
         running = await Running.start(program, place, prompt)
+        self._running.append(running)
+        return running
+
+    async def resume(self, before: Running, prompt: str) -> Running:
+        """One more prompt in that run's session."""
+        running = await Running.start(before.program, before.place, prompt, resumes=True)
         self._running.append(running)
         return running
 

@@ -26,6 +26,7 @@ from clients.program import Dialect, Tool
 from clients.sockets import asks
 
 _ANSWERS = {Dialect.CHAT: chat, Dialect.RESPONSES: responses, Dialect.ANTHROPIC: messages, Dialect.GEMINI: gemini}
+TASK = "This is the sub-task: read the file notes.txt and report its marker."  # of a sub-agent
 REFUSED_FOR_S = 1.0  # where a dialect says it
 _REFUSALS = {
     Dialect.CHAT: ("openai", Reason.CONCURRENCY),
@@ -44,6 +45,7 @@ class Script:
 
     tool: Tool | str
     finish: Callable[[str], Tool] | None = None
+    delegate: Tool | None = None  # asked for in the place of the tool, by all but the sub-agent
     refusals: int = 0
 
 
@@ -131,7 +133,8 @@ def _said(asked: Asked, script: Script, number: int) -> Said:
         return Text(text="A title")
     begun = json.dumps(script.tool) in asked.whole if isinstance(script.tool, str) else asked.result
     if not begun:
-        return _call(script.tool, number)
+        delegates = script.delegate is not None and TASK not in asked.news
+        return _call(script.delegate if script.delegate and delegates else script.tool, number)
     marker = MARKER.search(asked.whole if isinstance(script.tool, str) else asked.news)
     last = f"The marker is {marker[0]}" if marker else f"No marker in what the tool said: {asked.news[-1000:]}"
     return _call(script.finish(last) if script.finish else last, number)

@@ -11,6 +11,19 @@ def command(workplace: Workplace, prompt: str) -> list[str]:
     return [workplace.bin("claude"), "-p", prompt, "--allowedTools", "Read"]
 
 
+def resume(workplace: Workplace, prompt: str) -> list[str]:
+    return [*command(workplace, prompt), "--continue"]
+
+
+def delegate(task: str) -> Tool:
+    return "Agent", {
+        "description": "Reads a file",
+        "prompt": task,
+        "subagent_type": "general-purpose",
+        "run_in_background": False,
+    }
+
+
 def environment(workplace: Workplace) -> dict[str, str]:
     return {
         "ANTHROPIC_BASE_URL": workplace.base_url,
@@ -26,6 +39,8 @@ PROGRAM = Program(
     dialect=Dialect.ANTHROPIC,
     tool=tool,
     command=command,
+    resume=resume,
+    delegate=delegate,
     environment=environment,
     header_limit_s=600,
     keepalive=False,

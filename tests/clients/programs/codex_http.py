@@ -33,6 +33,10 @@ def command(workplace: Workplace, prompt: str) -> list[str]:
     return [workplace.bin("codex"), "exec", prompt]
 
 
+def resume(workplace: Workplace, prompt: str) -> list[str]:
+    return [workplace.bin("codex"), "exec", "resume", "--last", prompt]
+
+
 def environment(workplace: Workplace) -> dict[str, str]:
     return {"SLOTGATE_TEST_KEY": workplace.key}
 
@@ -44,6 +48,7 @@ PROGRAM = Program(
     tool=tool,
     prepare=prepare,
     command=command,
+    resume=resume,
     environment=environment,
     header_limit_s=None,
     keepalive=False,

@@ -30,6 +30,7 @@ PROGRAM = Program(
     tool=codex_http.tool,
     prepare=prepare,
     command=codex_http.command,
+    resume=codex_http.resume,
     environment=environment,
     header_limit_s=None,
     keepalive=False,

@@ -30,11 +30,19 @@ def prepare(workplace: Workplace) -> None:
     }
     workplace.write(f"{_FOLDER}/opencode.json", json.dumps(config))
     workplace.write(f"{_FOLDER}/package-lock.json", json.dumps(_LOCK))
-    (workplace.home / _FOLDER / "node_modules").mkdir()
+    (workplace.home / _FOLDER / "node_modules").mkdir(exist_ok=True)
 
 
 def command(workplace: Workplace, prompt: str) -> list[str]:
     return [workplace.bin("opencode"), "run", prompt]
+
+
+def resume(workplace: Workplace, prompt: str) -> list[str]:
+    return [workplace.bin("opencode"), "run", "--continue", prompt]
+
+
+def delegate(task: str) -> Tool:
+    return "task", {"description": "Reads a file", "prompt": task, "subagent_type": "general"}
 
 
 def environment(_: Workplace) -> dict[str, str]:
@@ -53,6 +61,8 @@ PROGRAM = Program(
     tool=tool,
     prepare=prepare,
     command=command,
+    resume=resume,
+    delegate=delegate,
     environment=environment,
     header_limit_s=300,
     keepalive=False,
