@@ -29,6 +29,10 @@ def command(workplace: Workplace, prompt: str) -> list[str]:
     return [workplace.bin("cn"), "--config", str(workplace.home / _CONFIG), "--auto", "--print", prompt]
 
 
+def resume(workplace: Workplace, prompt: str) -> list[str]:
+    return [*command(workplace, prompt), "--resume"]
+
+
 def environment(_: Workplace) -> dict[str, str]:
     return {"CONTINUE_CLI_ENABLE_TELEMETRY": "0"}
 
@@ -40,6 +44,7 @@ PROGRAM = Program(
     tool=tool,
     prepare=prepare,
     command=command,
+    resume=resume,
     environment=environment,
     header_limit_s=600,
     keepalive=False,

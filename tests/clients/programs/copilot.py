@@ -13,6 +13,14 @@ def command(workplace: Workplace, prompt: str) -> list[str]:
     return [workplace.bin("copilot"), "--prompt", prompt, "--allow-all-tools", "--silent", "--no-color"]
 
 
+def resume(workplace: Workplace, prompt: str) -> list[str]:
+    return [*command(workplace, prompt), "--continue"]
+
+
+def delegate(task: str) -> Tool:
+    return "task", {"agent_type": "task", "name": "reader", "description": "Read the notes", "prompt": task}
+
+
 def _environment(workplace: Workplace) -> dict[str, str]:
     # Offline is what it calls doing without GitHub: no login, telemetry, update, MCP server.
     return {
@@ -56,6 +64,7 @@ CHAT = Program(
     dialect=Dialect.CHAT,
     tool=tool,
     command=command,
+    resume=resume,
     environment=chat_environment,
     header_limit_s=600,
     keepalive=False,
@@ -67,6 +76,8 @@ RESPONSES = Program(
     dialect=Dialect.RESPONSES,
     tool=tool,
     command=command,
+    resume=resume,
+    delegate=delegate,  # names the session's key; over the other APIs nothing ties a sub-agent to its parent
     environment=responses_environment,
     header_limit_s=600,
     keepalive=False,
@@ -79,6 +90,7 @@ WEBSOCKET = Program(
     dialect=Dialect.RESPONSES,
     tool=tool,
     command=command,
+    resume=resume,
     environment=websocket_environment,
     header_limit_s=600,
     keepalive=False,
@@ -91,6 +103,7 @@ MESSAGES = Program(
     dialect=Dialect.ANTHROPIC,
     tool=tool,
     command=command,
+    resume=resume,
     environment=messages_environment,
     header_limit_s=600,
     keepalive=False,

@@ -33,6 +33,10 @@ def command(workplace: Workplace, prompt: str) -> list[str]:
     return [workplace.bin("pi"), "--provider", "fake", "--model", "fake-model", "--print", prompt]
 
 
+def resume(workplace: Workplace, prompt: str) -> list[str]:
+    return [*command(workplace, prompt), "--continue"]
+
+
 def environment(_: Workplace) -> dict[str, str]:
     return {"PI_OFFLINE": "1", "PI_TELEMETRY": "0"}
 
@@ -44,6 +48,7 @@ CHAT = Program(
     tool=tool,
     prepare=_prepare("openai-completions", "/v1"),
     command=command,
+    resume=resume,
     environment=environment,
     header_limit_s=300,
     keepalive=True,
@@ -56,6 +61,7 @@ RESPONSES = Program(
     tool=tool,
     prepare=_prepare("openai-responses", "/v1"),
     command=command,
+    resume=resume,
     environment=environment,
     header_limit_s=300,
     keepalive=True,
@@ -68,6 +74,7 @@ MESSAGES = Program(
     tool=tool,
     prepare=_prepare("anthropic-messages", ""),
     command=command,
+    resume=resume,
     environment=environment,
     header_limit_s=300,
     keepalive=True,
