@@ -94,6 +94,11 @@ def test_another_system_text_or_first_message_is_another_conversation(
     assert fp(form(*one, steps)) != fp(form(one[0], one[1] + "!", steps)) != fp(form(one[0] + "!", one[1], steps))
 
 
+@in_every_format
+def test_the_border_between_system_text_and_first_message_counts(form: Format) -> None:
+    assert fp(form("do it", "quickly", [])) != fp(form("do", " itquickly", []))
+
+
 @pytest.mark.parametrize("name", ["authorization", "x-api-key", "api-key", "x-goog-api-key", "user-agent"])
 def test_another_credential_or_program_is_another_conversation(name: str) -> None:
     body, field = chat("s", "p", []), name.encode()
