@@ -39,6 +39,7 @@ from proxy.core.scheduler import Scheduler
 Build = Callable[..., Scheduler]  # (policy, stars, *, limit, cooldown_s, learns_limit, learns_cooldown)
 
 MOMENT = 1 / 1024
+ON_ITS_WAY_S = 0.15  # a provider may not have counted yet what was granted so short ago
 PAUSE = PausePolicy(default_s=8.0, min_s=0.25, max_s=64.0)
 MORNING_MS = 1_700_000_000_000  # when everything happens, by the wall clock
 DAY_LEFT_S = (86_400_000 - MORNING_MS % 86_400_000) / 1000
@@ -85,6 +86,7 @@ class SchedulerMachine(RuleBasedStateMachine):
         self.polling = False
         self.next_poll = 0.0
         self.last_poll: tuple[int | None, float] | None = None  # what it observed, and when
+        self.unseen = self.last_unseen = 0  # granted just before a poll began: it may have come too early to count them
         self.allowed: tuple[int, float] | None = None  # the last grant that the provider will take, and until when
         self.allowed_by = 0
         self.dozing: dict[int, tuple[float, Ticket]] = {}  # put back after a refusal, with the end of the rest
@@ -216,6 +218,7 @@ class SchedulerMachine(RuleBasedStateMachine):
                     assert self.paused_until is None
                     assert self.probe is None
                     self.polling = True
+                    self.unseen = sum(self.now - slot.granted_at < ON_ITS_WAY_S for slot in self.held.values())
                     self.next_poll = self.now + (self.policy.gate_interval_s or 0.0)
                 case Paused(until_at, cause):
                     if cause != "operator":
@@ -500,12 +503,17 @@ class SchedulerMachine(RuleBasedStateMachine):
         self.next_poll = max(self.next_poll, self.now)
         may_go = bool(self.waiting) and self.room and self.paused_until is None and self.probe is None
         may_go = may_go and (observed is None or self.limit is None or observed < self.limit)
+        counted_all = observed is None or self.limit is None or observed + self.unseen < self.limit
         polls = int(may_go)
         error = "timed out" if observed is None else None
-        self.last_poll = (observed, self.now)
+        self.last_poll, self.last_unseen = (observed, self.now), self.unseen
         effects = self.happened(self.subject.polled(observed, error, self.now), polls=polls)
-        if self.gated:
-            assert any(isinstance(effect, Granted) for effect in effects) is may_go
+        granted = any(isinstance(effect, Granted) for effect in effects)
+        if self.gated and may_go and not counted_all:
+            due = self.subject.next_deadline()
+            assert granted or self.polling or (due is not None and due <= self.now + ON_ITS_WAY_S), "nobody looks again"
+        elif self.gated:
+            assert granted is may_go
 
     # --- operators ---
 
@@ -661,7 +669,7 @@ class SchedulerMachine(RuleBasedStateMachine):
         if told.code is Code.GATE:
             assert observed is not None
             assert (told.count, told.limit) == (observed, limit)
-            assert observed + len(self.held) >= limit, "the provider takes one more"
+            assert observed + max(len(self.held), self.last_unseen) >= limit, "the provider takes one more"
         elif told.code is Code.GATE_UNKNOWN:
             assert observed is None
             assert told.cause == "timed out"
