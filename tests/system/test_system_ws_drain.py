@@ -14,6 +14,9 @@ from blackbox.ws_rig import Tunnels, tunnels_to
 from blackbox.ws_websockets import Server
 from websockets.exceptions import InvalidHandshake
 
+CODEX = ("OpenAI-Beta", "responses_websockets=2026-02-06")
+GOING_AWAY = 1001
+
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def draining(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Tunnels]:
@@ -64,6 +67,23 @@ async def test_second_signal_cuts_a_tunnel_at_once(draining: Tunnels) -> None:
     draining.rig.proxy.signal(signal.SIGTERM)
     endings = await asyncio.gather(client.ended(), server.ended())
     assert [ending.code for ending in endings] == [ABNORMAL, ABNORMAL]
+    assert await draining.rig.proxy.ended() == 0
+
+
+@pytest.mark.parametrize("draining", ["5m"], indirect=True)
+async def test_sockets_of_answers_end_the_process_as_soon_as_nothing_is_under_way_in_them(draining: Tunnels) -> None:
+    idle, at_idle = await draining.pair(headers=[CODEX])
+    client, server = await draining.pair(headers=[CODEX])
+    await client.say('{"type":"response.create"}')
+    assert await server.hear() == '{"type":"response.create"}'
+    await stopping(draining)
+    endings = await asyncio.gather(idle.ended(), at_idle.ended())
+    assert [ending.code for ending in endings] == [GOING_AWAY, GOING_AWAY]
+    for said in ('{"type":"response.created"}', '{"type":"response.completed"}'):
+        await server.say(said)
+        assert await client.hear() == said
+    endings = await asyncio.gather(client.ended(), server.ended())
+    assert [ending.code for ending in endings] == [GOING_AWAY, GOING_AWAY]
     assert await draining.rig.proxy.ended() == 0
 
 
