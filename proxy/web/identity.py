@@ -157,7 +157,7 @@ def _workspace(value: object) -> str | Unreadable | None:
     return BAD if name in STEPS else name
 
 
-def _codex(value: object, bad: list[str]) -> _Codex:
+def _codex(value: str | Unreadable, bad: list[str]) -> _Codex:
     """Its turn metadata, which it writes as a JSON text in a header and in the body."""
     if not value:
         return {}

@@ -39,8 +39,8 @@ class Named(NamedTuple):
     """What a body names. `codex_turn` is what Codex' turn metadata is as a header."""
 
     conversation: str | Unreadable | None
-    prompt_id: object  # Qwen Code, to DashScope
-    codex_turn: object
+    prompt_id: str | Unreadable | None  # Qwen Code, to DashScope
+    codex_turn: str | Unreadable | None
 
 
 NAMELESS = Named(None, None, None)
@@ -62,7 +62,8 @@ def named(body: Fields) -> Named:
             identifier(codex.get("session_id")),
             identifier(codex.get("thread_id")),
         )
-    return Named(found, metadata.get("promptId"), codex.get(_CODEX_TURN))
+    turn = codex.get(_CODEX_TURN)
+    return Named(found, identifier(metadata.get("promptId")), turn if turn is None or isinstance(turn, str) else BAD)
 
 
 def _object(field: object) -> Mapping[str, object]:
