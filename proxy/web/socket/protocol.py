@@ -108,7 +108,8 @@ def read_event(payload: bytes, *, whole: bool) -> Event | None:
     said = _object(payload.decode("utf-8", "surrogateescape")) if whole else None
     if said is None:
         return _beginning_of(payload)
-    kind, response, status = _text(said.get("type")), said.get("response"), said.get("status", said.get("status_code"))
+    kind = _text(said.get("type")) or ("error" if said.get("error") else None)
+    response, status = said.get("response"), said.get("status", said.get("status_code"))
     if kind is None:
         return None
     return Event(

@@ -5,7 +5,7 @@ from rawsides.answers import answering, held, waiting
 from rawsides.frames import BINARY, CLOSE, CODEX, PING, PONG, TEXT, create, event, frame, hear, said, socket, text
 from rawsides.message import begun, get, post
 
-ENDS = ["completed", "failed", "incomplete"]
+ENDS = ["completed", "failed", "incomplete", "cancelled", "done"]
 
 
 @pytest.mark.parametrize("lines", [[CODEX], []])
@@ -201,6 +201,16 @@ async def test_words_of_a_model_end_nothing(start):
         await link.send(back)
         await hear(client)
     assert rig.scheduler.held == 1
+
+
+async def test_error_that_does_not_call_itself_one_ends_an_answer_that_has_not_begun(start):
+    rig = await start({"limit": 1})
+    client, link = await socket(rig)
+    await client.send(create())
+    await hear(link)
+    await link.send(frame(text({"error": {"message": "no"}})))
+    assert "error" in (await hear(client)).json
+    await held(rig, 0)
 
 
 async def test_answers_of_two_streams_are_told_apart(start):
