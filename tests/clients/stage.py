@@ -22,7 +22,7 @@ from clients.tap import Tap
 PROMPT = "Read the file notes.txt and tell me its marker."
 NAME = "up"  # of the upstream, as a rig knows it
 
-START_S = 60.0  # until a program asks, on a busy machine
+START_S = 120.0  # until a program asks: opencode takes ten on a quiet machine, and sixty on one with much to do
 HOLDER = "sk-holder"
 
 Installed = Callable[[str, Npm | Pip], Path]  # a program's name and packages → their folder

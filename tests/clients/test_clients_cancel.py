@@ -7,7 +7,7 @@ from blackbox.waiting import until
 
 from clients.program import Program
 from clients.programs import each_program
-from clients.stage import Stage, Stages
+from clients.stage import START_S, Stage, Stages
 
 pytestmark = pytest.mark.clients
 
@@ -20,7 +20,7 @@ async def test_a_cancel_while_it_waits_leaves_the_queue(program: Program, stages
     stage.model.begin.clear()
     await stage.holds_the_slot()
     running = await stage.start(program)
-    await stage.rig.queued(1, timeout=60)
+    await stage.rig.queued(1, timeout=START_S)
     running.interrupt()
     left_at = await _left(stage)
     await stage.rig.queued(0)
@@ -34,7 +34,7 @@ async def test_a_cancel_in_the_middle_of_an_answer_reaches_the_upstream(program:
     stage = await stages()
     stage.model.go_on.clear()
     running = await stage.start(program)
-    await until(lambda: any(call.answered_at for call in stage.model.main(running.key)), timeout=60)
+    await until(lambda: any(call.answered_at for call in stage.model.main(running.key)), timeout=START_S)
     running.interrupt()
     left_at = await _left(stage)
     await stage.rig.in_flight(0)
