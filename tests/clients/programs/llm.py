@@ -1,6 +1,8 @@
 # llm: one prompt, with a tool that is given on the command line.
 
 
+import json
+
 from clients.program import Dialect, Pip, Program, Workplace
 
 _FUNCTION = """
@@ -14,8 +16,13 @@ def read_file(path: str) -> str:
 def _prepare(workplace: Workplace) -> None:
     workplace.write(
         "llm/extra-openai-models.yaml",
-        f"- model_id: fake\n  model_name: gpt-5\n  api_base: {workplace.base_url}/v1\n  supports_tools: true\n",
+        "- model_id: fake\n"
+        "  model_name: gpt-5\n"
+        f"  api_base: {workplace.base_url}/v1\n"
+        "  api_key_name: fake\n"
+        "  supports_tools: true\n",
     )
+    workplace.write("llm/keys.json", json.dumps({"fake": workplace.key}))
 
 
 def _command(workplace: Workplace, prompt: str) -> list[str]:
