@@ -3,6 +3,8 @@
 # Rule 1: only what matters is parsed: nearly every message of the upstream's is a piece of text, and ends at a search.
 #         A model's words cannot look like a mark: JSON escapes the quotes in them.
 # Rule 2: whatever the bytes, nothing here raises but BadFrame, for text that is none.
+# Rule 3: what may ask for an answer, and cannot be read here, asks for one: upstreams read what one parser or another
+#         refuses (NaN, half an emoji, deep nesting), and nothing generates without a slot.
 #
 # Seen: Codex 0.171.0 and Copilot CLI 1.0.102. `stream_id` tells the answers apart that OpenAI gives at the same time.
 
@@ -13,6 +15,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
+from msgspec import Raw
 
 from proxy.errors import BadFrame, OwnAnswer
 from proxy.wire.websocket import BAD_TEXT, TEXT, frame_bytes
@@ -23,25 +26,32 @@ _FAILURES = frozenset({"error", "response.failed"})
 # `response.done` is the Realtime API's, which asks for answers in the same words.
 _ENDS = _FAILURES | {"response.completed", "response.incomplete", "response.cancelled", "response.done"}
 _ASKS = b"response.create"
+_ESCAPE = b"\\u"  # by which any letter of it may be written
+_HALF_EMOJI = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")  # or one of two that make a whole
+_NO_LETTER = rb"\\ufffd"
+_FIELD_MAX = 64 * 1024  # bytes of one field that is looked at; Codex says 1 KB about itself
+_VALUES_MAX = 50_000  # in a message for Python's parser, which makes an object of each: some 40 ms at worst
 _MARK = re.compile(
     rb'"type"\s*:\s*"(?:error|response\.(?:created|completed|failed|incomplete|cancelled|done))"', re.ASCII
 )
 _BEGINNING = re.compile(rb'\s*\{\s*"type"\s*:\s*"([a-z_.]{1,64})"')
 _RESPONSE_ID = re.compile(rb'"response"\s*:\s*\{\s*"id"\s*:\s*"([^"\\]{1,256})"')
+_ABSENT = Raw(b"null")
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class _Message(msgspec.Struct, frozen=True, gc=False):
     """The fields that are looked at; the prompt is passed over, which takes a tenth of the time."""
 
-    type: object = None
-    generate: object = None
-    stream_id: object = None
-    previous_response_id: object = None
-    client_metadata: object = None
+    type: Raw = _ABSENT
+    generate: Raw = _ABSENT
+    stream_id: Raw = _ABSENT
+    previous_response_id: Raw = _ABSENT
+    client_metadata: Raw = _ABSENT
 
 
 _MESSAGE = msgspec.json.Decoder(_Message)
+_FIELD = msgspec.json.Decoder()
 
 
 class Create(NamedTuple):
@@ -77,23 +87,23 @@ class Event(NamedTuple):
 
 def read_create(payload: bytes) -> Create | None:
     """What asks for an answer, or None. BadFrame if it is no text, as it must be."""
-    if _ASKS not in payload:
+    if _ASKS not in payload and _ESCAPE not in payload:
         return None
     try:
-        payload.decode()
+        text = payload.decode()
     except UnicodeDecodeError:
         raise BadFrame(BAD_TEXT, "a text message is not UTF-8") from None
     try:
-        said = _MESSAGE.decode(payload)
-    except (msgspec.MsgspecError, RecursionError):
-        return None  # nor can the upstream read it
-    if said.type != _ASKS.decode():
+        said = _fields(payload, text)
+    except (ValueError, RecursionError):
+        return Create(generates=True, stream=None, previous=None, metadata=_NOTHING)
+    if said.get("type") != _ASKS.decode():
         return None
-    metadata = said.client_metadata
+    metadata = said.get("client_metadata")
     return Create(
-        generates=said.generate is not False,
-        stream=_text(said.stream_id),
-        previous=_text(said.previous_response_id),
+        generates=said.get("generate") is not False,
+        stream=_text(said.get("stream_id")),
+        previous=_text(said.get("previous_response_id")),
         metadata={k: v for k, v in metadata.items() if isinstance(v, str)} if isinstance(metadata, dict) else _NOTHING,
     )
 
@@ -140,6 +150,27 @@ def refusal(error: OwnAnswer) -> bytes:
         "headers": headers,
     }
     return frame_bytes(TEXT, json.dumps(said, ensure_ascii=False).encode("utf-8", "replace"))
+
+
+def _fields(payload: bytes, text: str) -> Mapping[str, object]:
+    """Those that are looked at; ValueError or RecursionError if the message cannot be read."""
+    try:
+        return _read(payload)
+    except (msgspec.MsgspecError, RecursionError):
+        whole = _HALF_EMOJI.sub(_NO_LETTER, payload)  # what JavaScript cuts so stays in a history for good
+    try:
+        return _read(whole)
+    except (msgspec.MsgspecError, RecursionError):
+        if sum(map(payload.count, (b",", b"[", b"{"))) > _VALUES_MAX:
+            raise ValueError("too many values") from None
+    found = json.loads(text)
+    return found if isinstance(found, dict) else {}
+
+
+def _read(payload: bytes) -> dict[str, object]:
+    said = _MESSAGE.decode(payload)
+    found = ((name, getattr(said, name)) for name in said.__struct_fields__)
+    return {name: _FIELD.decode(raw) for name, raw in found if len(raw) <= _FIELD_MAX}
 
 
 def _object(text: str) -> dict[str, object] | None:

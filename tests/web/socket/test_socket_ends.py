@@ -296,7 +296,7 @@ async def test_handshake_in_a_drain_is_refused(start):
 
 async def test_text_that_is_no_json_is_the_upstreams_to_judge(rig):
     client, link = await socket(rig)
-    for raw in (said(b'{"type":"response.create"'), said(b"\xff\xfe", TEXT), said(text('["response.create"]'))):
+    for raw in (said(b'{"type":"session.update"'), said(b"\xff\xfe", TEXT), said(text('["response.create"]'))):
         await client.send(raw)
         assert (await hear(link)).raw == raw
     assert rig.scheduler.held == 0
