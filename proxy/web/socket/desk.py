@@ -159,15 +159,15 @@ class Desk:
         answer = asked.answer
         if answer is None:
             if event.ends:
-                self._under_way.remove(asked)
+                self._under_way.end(asked, event)
         elif event.fails and self._is_absorbed(answer, event, payload, frames):
-            self._under_way.remove(asked)
+            self._under_way.end(asked, event)
             answer.refused()
             self._withheld = frames
             self._wait_for(answer, answer.slot)
             return True
         elif event.ends:
-            self._under_way.remove(asked)
+            self._under_way.end(asked, event)
             answer.end("completed", event.status or 200)
         elif event.kind.startswith("response."):
             answer.begin()

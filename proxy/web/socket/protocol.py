@@ -35,7 +35,8 @@ _MARK = re.compile(
     rb'"type"\s*:\s*"(?:error|response\.(?:created|completed|failed|incomplete|cancelled|done))"', re.ASCII
 )
 _BEGINNING = re.compile(rb'\s*\{\s*"type"\s*:\s*"([a-z_.]{1,64})"')
-_RESPONSE_ID = re.compile(rb'"response"\s*:\s*\{\s*"id"\s*:\s*"([^"\\]{1,256})"')
+_ID_MAX = 256  # bytes: many of them are kept for each socket; OpenAI's have 55
+_RESPONSE_ID = re.compile(rb'"response"\s*:\s*\{\s*"id"\s*:\s*"([^"\\]{1,%d})"' % _ID_MAX)
 _ABSENT = Raw(b"null")
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -124,7 +125,7 @@ def read_event(payload: bytes, *, whole: bool) -> Event | None:
         return None
     return Event(
         kind,
-        _text(response.get("id") if isinstance(response, dict) else said.get("response_id")),
+        _identifier(response.get("id") if isinstance(response, dict) else said.get("response_id")),
         _text(said.get("stream_id")),
         status if isinstance(status, int) and 100 <= status <= 599 else None,
     )
@@ -183,3 +184,8 @@ def _object(text: str) -> dict[str, object] | None:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
+
+
+def _identifier(value: object) -> str | None:
+    said = _text(value)
+    return said if said is not None and len(said) <= _ID_MAX else None

@@ -1,12 +1,18 @@
 # The answers of one socket that are asked for and have not ended, in the order in which they were asked for. Pure.
 #
-# Rule: what the upstream says belongs to the answer whose id it names, or else its stream, or else to the oldest. An
-#       answer gets its id from the first `response.created` that no older one of its stream has taken.
+# Rule 1: what the upstream says belongs to the answer whose id it names, or else its stream, or else to the oldest. An
+#         answer gets its id from the first `response.created` that no older one of its stream has taken.
+# Rule 2: an id that has ended is nobody's: an end may be told twice, and the second must not end the next answer. An id
+#         that nobody knows may be an open answer's: there are gateways that name another at the end than at the
+#         beginning. One that begins anew is a new answer's: there are some that give them all the same.
 
+from collections import deque
 from collections.abc import Iterator
 
 from proxy.web.socket.answer import Answer
 from proxy.web.socket.protocol import Event
+
+ENDED_KNOWN = 64  # ids of one socket's answers; the second end comes soon behind the first
 
 
 class Asked:
@@ -25,6 +31,7 @@ class UnderWay:
 
     def __init__(self) -> None:
         self._asked: list[Asked] = []
+        self._ended: deque[str] = deque(maxlen=ENDED_KNOWN)
 
     def __repr__(self) -> str:
         return f"<UnderWay {len(self._asked)}>"
@@ -39,8 +46,12 @@ class UnderWay:
     def add(self, stream: str | None, answer: Answer | None) -> None:
         self._asked.append(Asked(stream, answer))
 
-    def remove(self, asked: Asked) -> None:
+    def end(self, asked: Asked, event: Event) -> None:
+        """The upstream will say no more of it."""
         self._asked.remove(asked)
+        response = asked.response or event.response
+        if response is not None and all(other.response != response for other in self._asked):
+            self._ended.append(response)
 
     def clear(self) -> None:
         self._asked.clear()
@@ -66,7 +77,11 @@ class UnderWay:
             found = next((asked for asked in fresh if asked.stream == event.stream), fresh[0] if fresh else None)
             if found is not None:
                 found.response = event.response
+                self._ended = deque((ended for ended in self._ended if ended != event.response), ENDED_KNOWN)
             return found
         named = (asked for asked in self._asked if event.response is not None and asked.response == event.response)
+        found = next(named, None)
+        if found is not None or event.response in self._ended:
+            return found
         same = (asked for asked in self._asked if event.stream is not None and asked.stream == event.stream)
-        return next(named, None) or next(same, None) or next(iter(self._asked), None)
+        return next(same, None) or next(iter(self._asked), None)
