@@ -15,6 +15,7 @@ _WINDOW_FILLED = 512 * 1024  # bytes of output that are read; ordinary answers h
 _ZSTD_STEP = 16 * 1024  # bytes of output between two looks at the limit
 _CODINGS_LIMIT = 4  # codings on top of each other; one is normal, more than two is an attack
 _GZIP = zlib.MAX_WBITS | 16
+_GZIP_STEP = 16 * 1024  # bytes of input between two looks at whether a member has ended
 _MEMBERS_LIMIT = 1000  # gzip members in one piece; 64 KiB of one event each have 700, and an empty one costs 4 µs
 
 _Read = Callable[[bytes, int], bytes]  # the next bytes of one coded body, and how much output is enough
@@ -72,19 +73,22 @@ def _gzip() -> _Read:
 
     def read(data: bytes, limit: int) -> bytes:
         nonlocal member
-        first = member.decompress(data, limit)
-        if not member.eof:
-            return first
-        output = bytearray(first)
-        for _ in range(_MEMBERS_LIMIT):  # RFC 1952 2.2: they follow each other
-            if len(output) >= limit or not member.eof:
-                return bytes(output)
-            data, member = member.unused_data, zlib.decompressobj(_GZIP)
+        output, at, members, behind = bytearray(), 0, 0, member.eof
+        while at < len(data) and len(output) < limit:
+            if member.eof:  # RFC 1952 2.2: they follow each other
+                members, behind, member = members + 1, True, zlib.decompressobj(_GZIP)
+                if members > _MEMBERS_LIMIT:
+                    raise OverflowError("too many members")
+            # In steps: a member that ends copies all that it was given behind its end.
+            step = data[at : at + _GZIP_STEP]
             try:
-                output += member.decompress(data, limit - len(output))
-            except zlib.error:  # padding, or garbage: what came before it counts
-                return bytes(output)
-        raise OverflowError("too many members")
+                output += member.decompress(step, limit - len(output))
+            except zlib.error:
+                if not behind:
+                    raise
+                break  # padding, or garbage: what came before it counts
+            at += len(step) - len(member.unused_data)
+        return bytes(output)
 
     return read
 

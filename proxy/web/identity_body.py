@@ -1,17 +1,17 @@
 # What a request's JSON body says about its conversation and its turn (spec §5).
 #
 # Rule 1: only read, never changed, and never a reason to refuse: whatever the bytes, nothing here raises.
-# Rule 2: bounded: a body of more than READ_BYTES says nothing, and of one with a Content-Encoding no more is decoded.
+# Rule 2: bounded: a body of more than READ_BYTES says nothing, and of one with a Content-Encoding no more is decoded;
+#         neither does one of too many values (identity_fields). The worst of them costs less than 0.1 s.
 #
 # A request that starts a prompt ends with a person's text, one that continues it with tool results: measured for every
 # agent in the OpenAI chat, OpenAI Responses, Anthropic and Gemini formats.
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from proxy.ratelimits.decoding import decoded
-from proxy.web.identity_fields import ABSENT, Fields, value
-from proxy.web.identity_headers import BAD, CODEX_TURN, Unreadable, identifier, json_object, text
+from proxy.web.identity_fields import ABSENT, Fields, Item, Items, is_empty, names, value
+from proxy.web.identity_headers import BAD, Unreadable, identifier, json_object, text
 
 READ_BYTES = 8 * 1024 * 1024  # one pass over a MiB takes about half a millisecond, and nothing else runs meanwhile
 LAST = 16  # messages from the end that are looked at: behind the last that counts there are one or two reminders
@@ -20,10 +20,7 @@ _PLAIN = (b"", b"identity")  # content codings that leave a body as it is
 _TOOL_ROLES = ("tool", "function")
 SYSTEM_ROLES = ("system", "developer")  # Claude Code may end with role:system
 _TOOL_RESULT = ("tool_result", "_output")  # Anthropic blocks; Responses items: function_call_output and its kin
-_FUNCTION_RESPONSE = frozenset(("functionResponse", "function_response"))
 _REMINDER = "<system-reminder>"  # Claude Code appends such text by itself
-
-_CODEX_TURN = CODEX_TURN.decode()
 
 
 def plain(raw: bytes, coding: bytes | None) -> bytes:
@@ -52,23 +49,18 @@ def named(body: Fields) -> Named:
     if body.prompt_cache_key is ABSENT and body.metadata is ABSENT and body.client_metadata is ABSENT:
         return NAMELESS
     found = key = identifier(value(body.prompt_cache_key))
-    metadata, codex = _object(body.metadata), _object(body.client_metadata)
-    if not isinstance(key, str) and (metadata or codex):
+    metadata, codex = names(body.metadata), names(body.client_metadata)
+    if not isinstance(key, str):
         found = _first(
             key,
-            _user(metadata.get("user_id")),
-            identifier(metadata.get("session_id")),
-            identifier(metadata.get("sessionId")),  # Qwen Code, to DashScope
-            identifier(codex.get("session_id")),
-            identifier(codex.get("thread_id")),
+            _user(value(metadata.user_id)),
+            identifier(value(metadata.session_id)),
+            identifier(value(metadata.session_id_camel)),
+            identifier(value(codex.session_id)),
+            identifier(value(codex.thread_id)),
         )
-    turn = codex.get(_CODEX_TURN)
-    return Named(found, identifier(metadata.get("promptId")), turn if turn is None or isinstance(turn, str) else BAD)
-
-
-def _object(field: object) -> Mapping[str, object]:
-    found = value(field)
-    return found if isinstance(found, dict) else {}
+    turn = value(codex.codex_turn)
+    return Named(found, identifier(value(metadata.prompt_id)), turn if turn is None or isinstance(turn, str) else BAD)
 
 
 def _first(*found: str | Unreadable | None) -> str | Unreadable | None:
@@ -86,7 +78,7 @@ def _user(found: object) -> str | Unreadable | None:
     return BAD if inner is None else identifier(inner.get("session_id"))
 
 
-def messages(body: Fields) -> object:
+def messages(body: Fields) -> Items:
     """The conversation, in whichever field its format has it."""
     if body.messages is not None:
         return body.messages
@@ -95,7 +87,7 @@ def messages(body: Fields) -> object:
 
 def offers_tools(body: Fields) -> bool | None:
     """Whether the model may call tools; None where there is no conversation either."""
-    if body.tools or body.functions:
+    if not (is_empty(body.tools) and is_empty(body.functions)):
         return True
     return None if messages(body) is None else False
 
@@ -105,47 +97,49 @@ def continues(body: Fields) -> bool | None:
     found = messages(body)
     if isinstance(found, str):
         return False  # Responses: the input may be the text itself
-    for item in reversed(found[-LAST:] if isinstance(found, list) else []):
-        message = value(item)
-        if not isinstance(message, dict):
+    for raw in reversed(found[-LAST:] if isinstance(found, list) else []):
+        message = value(raw)
+        if not isinstance(message, Item):
             return None
         role, content = role_of(message), content_of(message)
         if role in SYSTEM_ROLES or is_reminder(content):
             continue
         if role in _TOOL_ROLES or _holds_result(message):
             return True
-        if isinstance(content, list) and any(map(_holds_result, content)):
+        if isinstance(content, list) and any(_holds_result(value(part)) for part in content):
             return True
         return False if role == "user" else None
     return None
 
 
-def role_of(message: Mapping[str, object]) -> object:
+def role_of(message: Item) -> object:
     """Gemini takes a message without one as the user's."""
-    role = message.get("role")
-    return "user" if role is None and "parts" in message else role
+    role = value(message.role)
+    return "user" if role is None and message.parts is not ABSENT else role
 
 
-def content_of(message: Mapping[str, object]) -> object:
+def content_of(message: Item) -> object:
     """A text, or a list of parts."""
-    return message.get("content", message.get("parts"))
+    return value(message.parts if message.content is ABSENT else message.content)
 
 
 def is_reminder(content: object) -> bool:
     """Whether this is no person's text, but what a client adds by itself."""
     if isinstance(content, str):
         return content.startswith(_REMINDER)
-    parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+    parts = [part for part in map(value, content) if isinstance(part, Item)] if isinstance(content, list) else []
     return bool(parts) and all(map(_is_reminder_part, parts))
 
 
-def _is_reminder_part(part: Mapping[str, object]) -> bool:
-    text = part.get("text")
+def _is_reminder_part(part: Item) -> bool:
+    text = value(part.text)
     return isinstance(text, str) and text.startswith(_REMINDER)
 
 
 def _holds_result(part: object) -> bool:
-    if not isinstance(part, dict):
+    if not isinstance(part, Item):
         return False
-    kind = part.get("type")
-    return (isinstance(kind, str) and kind.endswith(_TOOL_RESULT)) or not _FUNCTION_RESPONSE.isdisjoint(part)
+    if part.function_response is not ABSENT or part.function_response_camel is not ABSENT:
+        return True
+    kind = value(part.type)
+    return isinstance(kind, str) and kind.endswith(_TOOL_RESULT)

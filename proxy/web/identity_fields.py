@@ -1,25 +1,40 @@
 # The fields of a request's JSON body that say who is asking, found without building all the rest.
 #
 # Rule 1: whatever the bytes, nothing here raises.
-# Rule 2: one pass over the body; what stands in a message is built when somebody asks for its `value`. An agent sends
-#         its whole history with each request, and of a megabyte of it the two ends matter.
-# Rule 3: this module is not compiled (setup.py): it is msgspec that makes something of its class.
+# Rule 2: one pass over the body; what stands in a message is read when somebody asks for its `value`, and of that again
+#         no more than is asked for. An agent sends its whole history with each request, and of a megabyte of it the
+#         two ends matter.
+# Rule 3: bounded: nobody else is served meanwhile, and a few kilobytes of gzip can hold millions of empty lists. Of a
+#         list of parts PARTS are read, and a body of more than COMMAS says nothing.
+# Rule 4: this module is not compiled (setup.py): it is msgspec that makes something of its classes.
 
-import json
 import re
+from itertools import islice
 from typing import Any
 
 import msgspec
 from msgspec import Raw
-from msgspec.structs import fields
+from msgspec.structs import astuple
 
-Value = list[Raw] | dict[str, Raw] | str | int | float | bool | None
+COMMAS = (
+    150_000  # some MiB of code have as many, else a table; so many values in a list cost 30 ms, parts in a message 60
+)
+PARTS = 64  # of one message; more than a handful were never seen, but for results of tools called at once
+_HALVES = 10_000  # of emojis, that are mended
+_BACKSLASHES = 200_000  # among which these are looked for
 
 ABSENT = Raw(b"null")
 
 
+class Other(msgspec.Struct, frozen=True, gc=False):
+    """An object where none should be."""
+
+
+Items = list[Raw] | Other | str | int | float | bool | None
+
+
 class Fields(msgspec.Struct, frozen=True, gc=False):
-    """Top-level fields as they stand in the body; absent is null. What is a Raw is for `value`, which takes all."""
+    """Top-level fields as they stand in the body; absent is null. What is a Raw is for `value` or `names`."""
 
     prompt_cache_key: Raw = ABSENT  # OpenAI
     metadata: Raw = ABSENT  # Anthropic, Qwen
@@ -29,22 +44,49 @@ class Fields(msgspec.Struct, frozen=True, gc=False):
     system: Raw = ABSENT  # Anthropic
     system_instruction: Raw = ABSENT  # Gemini, which takes both spellings
     system_instruction_camel: Raw = msgspec.field(default=ABSENT, name="systemInstruction")
-    messages: Value = None  # OpenAI chat, Anthropic
-    input: Value = None  # OpenAI Responses
-    contents: Value = None  # Gemini
-    tools: Value = None
-    functions: Value = None  # OpenAI chat, before there were tools
+    messages: Items = None  # OpenAI chat, Anthropic
+    input: Items = None  # OpenAI Responses
+    contents: Items = None  # Gemini
+    tools: Raw = ABSENT
+    functions: Raw = ABSENT  # OpenAI chat, before there were tools
+
+
+class Names(msgspec.Struct, frozen=True, gc=False):
+    """What `metadata` or `client_metadata` names."""
+
+    user_id: Raw = ABSENT  # Anthropic
+    session_id: Raw = ABSENT
+    session_id_camel: Raw = msgspec.field(default=ABSENT, name="sessionId")  # Qwen Code, to DashScope
+    prompt_id: Raw = msgspec.field(default=ABSENT, name="promptId")
+    thread_id: Raw = ABSENT  # Codex
+    codex_turn: Raw = msgspec.field(default=ABSENT, name="x-codex-turn-metadata")
+
+
+class Item(msgspec.Struct, frozen=True, gc=False):
+    """A message, or a part of one."""
+
+    role: Raw = ABSENT
+    type: Raw = ABSENT
+    text: Raw = ABSENT
+    content: Raw = ABSENT
+    parts: Raw = ABSENT  # Gemini's word for content
+    function_response: Raw = ABSENT  # Gemini, which takes both spellings
+    function_response_camel: Raw = msgspec.field(default=ABSENT, name="functionResponse")
 
 
 NOTHING = Fields()
 """What a body says that says nothing."""
+NAMELESS = Names()
 
+_Parts: Any = msgspec.defstruct("_Parts", [(f"_{n}", Raw, ABSENT) for n in range(PARTS)], array_like=True, gc=False)
 _BODY = msgspec.json.Decoder(Fields)
-_ANY = msgspec.json.Decoder()
-_NAMES = {field.encode_name: field.name for field in fields(Fields)}
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-_PYTHON = json.JSONDecoder()
-_BLANKS = " \t\r\n"  # RFC 8259 2
+_NAMES = msgspec.json.Decoder(Names)
+_ITEM = msgspec.json.Decoder(Item)
+_VALUE = msgspec.json.Decoder(_Parts | str | int | float | bool | None)
+_OPEN = ord("{")
+_HALF = re.compile(  # a surrogate's escape without the other one's; the last look back is over both
+    rb"\\u[dD](?:[89abAB][\s\S]{2}(?!\\u[dD][c-fC-F])|[c-fC-F][\s\S]{2}(?<!\\u[dD][89abAB][\s\S]{8}))"
+)
 
 
 def read(raw: bytes) -> Fields:
@@ -53,42 +95,68 @@ def read(raw: bytes) -> Fields:
         return NOTHING
     if raw.startswith(b"{\0"):  # RFC 8259 has UTF-8 alone, the one before it had these too
         raw = _as_utf_8(raw, "utf-32-le" if raw.startswith(b"{\0\0\0") else "utf-16-le")
-    try:
-        return _BODY.decode(raw)
-    except (msgspec.MsgspecError, RecursionError):
-        found = _with_lone_surrogates(raw)
-    if not isinstance(found, dict):
+    if len(raw) > COMMAS and raw.count(b",") > COMMAS:
         return NOTHING
-    said: dict[str, Any] = {_NAMES[name]: said for name, said in found.items() if name in _NAMES}
-    return Fields(**said)
+    found = _decoded(_BODY, raw)
+    return found if isinstance(found, Fields) else NOTHING
 
 
-def value(found: object) -> object:
-    """What stands there, as Python has it; None if nobody can read it."""
-    if not isinstance(found, Raw):
-        return found
+def value(found: Raw) -> Item | list[Raw] | str | int | float | None:
+    """What stands there, an object as an Item, of a list PARTS; None if nobody can read it."""
     if found is ABSENT:
         return None
+    if memoryview(found)[0] == _OPEN:
+        item: Item | None = _decoded(_ITEM, found)
+        return item
+    said = _decoded(_VALUE, found)
+    if isinstance(said, _Parts):
+        return [part for part in astuple(said) if part is not ABSENT]
+    plain: str | int | float | None = said
+    return plain
+
+
+def names(found: Raw) -> Names:
+    """Of an object; NAMELESS if it is none."""
+    said = NAMELESS if found is ABSENT else _decoded(_NAMES, found)
+    return said if isinstance(said, Names) else NAMELESS
+
+
+def is_empty(found: Raw) -> bool:
+    """Whether this is nothing, or a list or an object of nothing."""
+    return found is ABSENT or bytes(found).strip(b"[]{} \t\r\n") in (b"", b"null")
+
+
+def _decoded(decoder: "msgspec.json.Decoder[Any]", raw: bytes | Raw) -> Any:
     try:
-        return _ANY.decode(found)
+        return decoder.decode(raw)
     except (msgspec.MsgspecError, RecursionError):
-        return _with_lone_surrogates(bytes(found))
+        mended = _mended(bytes(raw))
+    try:
+        return None if mended is None else decoder.decode(mended)
+    except (msgspec.MsgspecError, RecursionError):
+        return None
 
 
 def _as_utf_8(raw: bytes, encoding: str) -> bytes:
     try:
-        return raw.decode(encoding, "surrogatepass").encode("utf-8", "surrogatepass")
+        return raw.decode(encoding).encode()
     except UnicodeDecodeError:
         return b""
 
 
-def _with_lone_surrogates(raw: bytes) -> object:
-    """A text that was cut in the middle of an emoji, as JavaScript does it, is JSON, but no text for msgspec."""
-    if _SURROGATE.search(raw) is None and b"\xed" not in raw:  # escaped, or as no UTF-8 should have it
+def _mended(raw: bytes) -> bytes | None:
+    """A text that was cut in the middle of an emoji, as JavaScript does it, is JSON, but no text for msgspec: with
+    U+FFFD there. None if that is not what is wrong, or if too much of it is."""
+    if b"\xed" in raw:  # as no UTF-8 should have it
+        raw = raw.decode("utf-8", "replace").encode()
+    elif b"\\ud" not in raw and b"\\uD" not in raw:
         return None
-    try:
-        text = raw.decode("utf-8", "surrogatepass").strip(_BLANKS)
-        found, end = _PYTHON.raw_decode(text)
-    except (ValueError, RecursionError):
+    if raw.count(b"\\\\") > _BACKSLASHES:
         return None
-    return found if end == len(text) else None
+    halves = list(islice(_HALF.finditer(raw.replace(b"\\\\", b"__")), _HALVES + 1))  # a backslash itself begins none
+    if len(halves) > _HALVES:
+        return None
+    whole = bytearray(raw)
+    for half in halves:
+        whole[half.start() + 2 : half.end()] = b"fffd"
+    return bytes(whole)

@@ -4,7 +4,7 @@
 #         string or as a list of parts.
 # Rule 2: keyed, with a key that lives as long as the process: it names no credential and no text to anybody, and two
 #         processes give the same conversation two names.
-# Rule 3: bounded: of each text CHARACTERS count, and its length.
+# Rule 3: bounded: of each text CHARACTERS count, and its length; of its parts the first ones (identity_fields).
 #
 # That a conversation's beginning stays as it is within a prompt, and its system text across prompts, was measured for
 # every agent seen that sends more than one request.
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from hashlib import blake2b
 
 from proxy.web.identity_body import SYSTEM_ROLES, content_of, is_reminder, messages, role_of
-from proxy.web.identity_fields import ABSENT, Fields, value
+from proxy.web.identity_fields import Fields, Item, Items, value
 
 PREFIX = "fp:"
 FIRST = 16  # messages from the beginning among which the user's first must be; agents put up to four before it
@@ -24,15 +24,10 @@ _BEFORE = (*SYSTEM_ROLES, "user")  # a user's is a reminder there
 def fingerprint(key: bytes, headers: Mapping[bytes, bytes], body: Fields) -> str | None:
     """`fp:` and 16 hex digits of credential, User-Agent, system text and first user message; None where the body has no
     beginning. One with a `previous_response_id` holds only what is new: there it is the system text alone."""
-    system: list[str] = []
-    if body.instructions is not ABSENT:
-        system.append(_text(value(body.instructions)))
-    if body.system is not ABSENT:
-        system.append(_text(value(body.system)))
-    if body.system_instruction is not ABSENT or body.system_instruction_camel is not ABSENT:
-        system += _text(value(body.system_instruction)), _text(value(body.system_instruction_camel))
+    fields = (body.instructions, body.system, body.system_instruction, body.system_instruction_camel)
+    system = [_text(found) for found in map(value, fields) if found is not None]
     first = _first_message(messages(body), system)
-    if body.previous_response_id is not ABSENT and value(body.previous_response_id) is not None:
+    if value(body.previous_response_id) is not None:
         first = b"" if "".join(system) else None
     if first is None:
         return None
@@ -50,17 +45,17 @@ def fingerprint(key: bytes, headers: Mapping[bytes, bytes], body: Fields) -> str
     return PREFIX + blake2b(beginning, digest_size=8, key=key).hexdigest()
 
 
-def _first_message(found: object, system: list[str]) -> bytes | None:
+def _first_message(found: Items, system: list[str]) -> bytes | None:
     """Of the user. What the system says before it is added to `system`."""
     if isinstance(found, str):
         return _bounded(found)
-    for item in found[:FIRST] if isinstance(found, list) else []:
-        message = value(item)
-        if not isinstance(message, dict):
+    for raw in found[:FIRST] if isinstance(found, list) else []:
+        message = value(raw)
+        if not isinstance(message, Item):
             return None
         role, content = role_of(message), content_of(message)
         if role == "user" and not is_reminder(content):
-            return _bounded(_text(content)) or _bounded(repr(message))  # pictures alone: as they stand
+            return _bounded(_text(content)) or _bounded(bytes(raw).decode("latin-1"))  # pictures alone: as they stand
         if role in _BEFORE:
             system.append(_text(content))
     return None
@@ -70,10 +65,10 @@ def _text(found: object) -> str:
     """Of a text, of a list of parts, or of an object with one of them."""
     if isinstance(found, str):
         return found
-    parts = content_of(found) if isinstance(found, dict) else found
+    parts = content_of(found) if isinstance(found, Item) else found
     if not isinstance(parts, list):
         return parts if isinstance(parts, str) else ""
-    texts = [part.get("text") for part in parts if isinstance(part, dict)]
+    texts = [value(part.text) for part in map(value, parts) if isinstance(part, Item)]
     return "".join([text for text in texts if isinstance(text, str)])
 
 

@@ -60,8 +60,9 @@ BESIDE_CONVERSATION = SUB_AGENT.union(_SINGLE, WORKSPACE, LAST_WORKSPACE, PROMPT
 """Whatever says more than which conversation it is: most tools send none of these."""
 
 ID_CHARACTERS = 256  # longest conversation or prompt id that is believed; measured ones have 26 to 150
-# Control characters, and the lone surrogates that JSON can hold and nothing can store.
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+# Control characters, the lone surrogates that JSON can hold and nothing can store, and what stands for them or for
+# other characters that somebody could not read: more than one id would come to the same.
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffd]")
 
 _SECONDS_BELOW = 100_000_000_000  # as seconds the year 5138, as milliseconds 1973: tells the two apart
 _NUMBER = re.compile(r"\d{1,20}(\.\d{1,9})?", re.ASCII)
@@ -69,6 +70,7 @@ _TIME_CHARACTERS = 64
 
 _JSON = json.JSONDecoder()
 _JSON_BLANKS = " \t\r\n"  # RFC 8259 2
+_JSON_CHARACTERS = 32 * 1024  # as long as a header may be; in a body such a text could be as long as that
 
 
 class Unreadable(Enum):
@@ -131,6 +133,8 @@ def _iso_ms(value: str) -> int | Unreadable:
 
 def json_object(value: str) -> dict[str, object] | None:
     """The JSON object that this is, or None."""
+    if len(value) > _JSON_CHARACTERS:
+        return None
     value = value.strip(_JSON_BLANKS)
     try:
         found, end = _JSON.raw_decode(value)

@@ -1,6 +1,8 @@
 # A bounded, decompressed copy of a body, whole or in pieces, whatever was sent.
 
 import gzip
+import random
+import time
 import zlib
 
 import brotli
@@ -125,6 +127,21 @@ def test_gzip_members_in_one_piece_are_bounded():
         assert decoder.feed(gzip.compress(b"a", mtime=0) * 700, 65_536) == b"a" * 700
     assert decoder.feed(gzip.compress(b"", mtime=0) * 3000, 65_536) == b""
     assert decoder.broken
+
+
+def test_many_gzip_members_take_no_time():
+    """Milliseconds; where each was handed all that is behind it, it took seconds."""
+    body = gzip.compress(b"", mtime=0) * 400_000
+    began = time.process_time()
+    assert decoded(body, "gzip") == b""
+    assert time.process_time() - began < 0.5
+
+
+@pytest.mark.parametrize("size", [20_000, 100_000])
+def test_gzip_members_longer_than_a_step_are_read_to_their_ends(size):
+    noise = random.Random(1).randbytes(size)
+    packed = gzip.compress(noise, mtime=0)
+    assert decoded(packed * 3 + b"padding" * 9000, "gzip", 10 * size) == noise * 3
 
 
 def flushed(encoding, bodies):

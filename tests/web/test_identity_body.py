@@ -3,6 +3,7 @@
 
 import gzip
 import json
+import time
 import tracemalloc
 import zlib
 
@@ -10,9 +11,12 @@ import brotli
 import pytest
 import zstandard
 
+from proxy.config import load
+from proxy.web.identity import Reader
 from proxy.web.identity_body import LAST, READ_BYTES, continues, offers_tools, plain
-from proxy.web.identity_fields import NOTHING, Fields, read
+from proxy.web.identity_fields import COMMAS, NOTHING, PARTS, Fields, read
 
+READER = Reader(load(None, env={"HOME": "/"}, text="{}").identity, b"key")
 USER = {"role": "user", "content": "do it"}
 ASSISTANT = {"role": "assistant", "content": "doing it"}
 REMINDER = {"type": "text", "text": "<system-reminder>\nbe brief"}
@@ -121,12 +125,83 @@ def test_an_odd_number_beside_what_is_looked_at_does_no_harm(number: bytes) -> N
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-32-le"])
-@pytest.mark.parametrize("emoji", ["\ud83d", "\\ud83d", "\\ud83d\\ude00", "é"])
+@pytest.mark.parametrize("emoji", ["\\ud83d", "\\ude00", "\\ud83d\\ude00", "é"])
 def test_an_object_is_read_in_any_encoding_that_begins_with_its_brace_half_an_emoji_included(
     encoding: str, emoji: str
 ) -> None:
     text = f'{{"messages": [{{"role": "tool", "content": "{emoji}"}}], "pad": "{emoji}"}}'
     assert continues(read(text.encode(encoding, "surrogatepass"))) is True
+
+
+HIGH, LOW = "\\ud83d", "\\ude00"
+
+
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        (HIGH, "\ufffd"),
+        (LOW, "\ufffd"),
+        (HIGH + LOW + HIGH, "😀\ufffd"),
+        (LOW + HIGH + LOW + LOW, "\ufffd😀\ufffd"),
+        (HIGH + HIGH + LOW, "\ufffd😀"),
+        ("\\\\ud83d" + HIGH, "\\ud83d\ufffd"),  # a backslash of its own
+        ("\\\\\\ud83d", "\\\ufffd"),
+        (HIGH.upper().replace("U", "u"), "\ufffd"),
+        (HIGH + "\\n" + LOW, "\ufffd\n\ufffd"),
+        ("\ud83d", "\ufffd" * 3),
+    ],
+)
+def test_half_an_emoji_is_mended_where_it_is_and_nothing_else(written: str, text: str) -> None:
+    raw = f'{{"a": "{HIGH}", "input": "{written}"}}'
+    assert read(raw.encode("utf-8", "surrogatepass")).input == text
+
+
+N = READ_BYTES // 2 - 100
+COMMAS_ONLY = [
+    b'{"messages":[' + b"0," * N + b"0]}",
+    b'{"messages":[' + b"[]," * (N * 2 // 3) + b'0],"a":"\\ud800"}',
+    b'{"messages":{' + b'"a":0,' * (N // 3) + b'"a":0}}',
+    b'{"metadata":{' + b",".join(b'"%06d":0' % n for n in range(N // 6)) + b"}}",
+    b'{"messages":[{"role":"user","content":[' + b'{"text":"a"},' * (N // 7) + b"{}]}]}",
+    b'{"messages":[{"role":"user","content":[' + b"[]," * (N * 2 // 3) + b"{}]}]}",
+]
+IDLE = [  # commas alone are not what makes work
+    b'{"messages":[{"role":"user","content":[' + b'{"text":"a"},' * (COMMAS - 9) + b"{}]}]}",
+    b'{"messages":[{"role":"user","content":[' + b"[]," * (COMMAS - 9) + b"{}]}]}",
+    b'{"messages":[' + b"{}," * (COMMAS - 9) + b'{}],"a":"\\ud800"}',
+    b'{"metadata":{"user_id":"{' + b'\\"a\\":0,' * (COMMAS - 9) + b'\\"a\\":0}"}}',
+    b'{"a":"' + b"\\ud800" * (N // 3) + b'"}',
+    b'{"a":"' + b"\xed\xa0\x80" * (N * 2 // 3) + b'"}',
+    b'{"a":"' + b"\\\\" * N + b'\\ud800"}',
+    b'{"a":' + b"[" * N + b',"\\ud800"}',
+    '{"messages":"'.encode("utf-16-le") + b"\x00\xd8" * N,
+]
+
+
+@pytest.mark.parametrize("raw", COMMAS_ONLY, ids=range(len(COMMAS_ONLY)))
+def test_a_body_of_too_many_values_says_nothing(raw: bytes) -> None:
+    assert len(raw) <= READ_BYTES
+    assert read(raw) is NOTHING
+
+
+@pytest.mark.parametrize("raw", [*COMMAS_ONLY, *IDLE], ids=range(len(COMMAS_ONLY) + len(IDLE)))
+def test_no_body_keeps_the_others_waiting(raw: bytes) -> None:
+    """Milliseconds each; where all was built that stands in them it took seconds."""
+    assert len(raw) <= READ_BYTES
+    for coding, body in ((None, raw), (b"gzip", gzip.compress(raw, 1))):
+        began = time.process_time()
+        who = READER.read(
+            {b"content-encoding": coding} if coding else {}, lambda body=body: body, None, 1, fingerprint=True
+        )
+        spent = time.process_time() - began
+        assert who.workspace == "default"
+        assert spent < 0.5
+
+
+def test_of_many_parts_the_first_count() -> None:
+    results = [{"type": "text", "text": "x"}] * (PARTS - 1) + [TOOL_RESULT]
+    assert continues(fields({"messages": [{"role": "user", "content": results}]})) is True
+    assert continues(fields({"messages": [{"role": "user", "content": results[:1] + results}]})) is False
 
 
 BODY = b'{"input": "do it"}'
