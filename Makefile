@@ -77,7 +77,7 @@ $(COPY)/built: $(VENV)/developing setup.py $(SOURCES)
 	@touch $@
 
 compiled: $(COPY)/built
-	@rm -rf $(COPY)/tests && cp -R tests systemd config $(COPY)
+	@rm -rf $(COPY)/tests && cp -R tests systemd config docs $(COPY)
 
 test-compiled: compiled
 	cd $(COPY) && $(abspath $(BIN))/python -m pytest -n auto --dist loadfile --tb native -m 'not plain' \
