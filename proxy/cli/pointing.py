@@ -75,7 +75,7 @@ def env(
         raise Failure("no_such_api", words)
     sends = None
     if headers:
-        sends = entry.sending(dict(headers), upstream=chosen, url=urls[chosen])
+        sends = entry.sending(base, dict(headers), upstream=chosen, url=urls[chosen], workspace=workspace)
         if sends is None:
             words = f"no setting is known by which {entry.title} sends headers; --workspace puts one into the URL"
             raise Failure("no_headers", words)

@@ -24,8 +24,8 @@ class Tool:
     must know beside the line, `abroad` the same for another upstream than the default. `anthropic` is the line for a
     provider whose own API is Anthropic's, of a tool that speaks both.
 
-    `headers` is the line that sends headers, "" if none is known; in it one of SPELLINGS stands for them. It goes into
-    the same place, or into `headers_where`."""
+    `headers` is the line that sends headers, "" if none is known; one of SPELLINGS stands for them in it, `{url}` as
+    in `line`. It goes into the same place, or into `headers_where`."""
 
     title: str
     line: str
@@ -44,29 +44,50 @@ class Tool:
         """The line for the proxy at `base`, as this workspace if one is given, for the upstream of this name at `url`,
         else for the tool's own. None if that provider has no API that the tool speaks."""
         url = url or HOMES[self.upstream]
-        native = bool(self.anthropic) and url.host == HOMES["anthropic"].host
+        native = self._native(url)
+        at = self._base_url(base, upstream, url, workspace, native)
+        if at is None:
+            return None
+        line = (self.anthropic if native else self.line).replace("{url}", at)
+        return line.replace("{provider}", self._provider(upstream, url))
+
+    def sending(
+        self,
+        base: str,
+        headers: Mapping[str, str],
+        *,
+        upstream: str | None = None,
+        url: BaseUrl | None = None,
+        workspace: str | None = None,
+    ) -> str | None:
+        """The line by which it sends these headers on the way that `pointed` describes; None if none is known."""
+        url = url or HOMES[self.upstream]
+        at = self._base_url(base, upstream, url, workspace, self._native(url))
+        if not self.headers or at is None:
+            return None
+        line = self.headers.replace("{url}", at)
+        for spelling, spell in SPELLINGS.items():
+            line = line.replace(spelling, spell(headers))
+        return line.replace("{provider}", self._provider(upstream, url))
+
+    def _native(self, url: BaseUrl) -> bool:
+        """Whether it speaks Anthropic's API there, though it mostly speaks another."""
+        return bool(self.anthropic) and url.host == HOMES["anthropic"].host
+
+    def _provider(self, upstream: str | None, url: BaseUrl) -> str:
+        return _PROVIDERS.get(url.host, upstream or self.upstream)
+
+    def _base_url(
+        self, base: str, upstream: str | None, url: BaseUrl, workspace: str | None, native: bool
+    ) -> str | None:
         dialect = Dialect.ANTHROPIC if native else self.dialect or _OWN.get(url.host, Dialect.OPENAI)
         path = path_of(dialect, url)
         if path is None:
             return None
         if self.dialect is None:
             path += _VERSION[dialect]
-        name = upstream or self.upstream
         prefix = f"/~{quote(workspace, safe='')}" if workspace else ""
-        line = (self.anthropic if native else self.line).replace("{url}", f"{base}{prefix}/{name}{path}")
-        return line.replace("{provider}", _PROVIDERS.get(url.host, name))
-
-    def sending(
-        self, headers: Mapping[str, str], *, upstream: str | None = None, url: BaseUrl | None = None
-    ) -> str | None:
-        """The line by which it sends these headers to the upstream of this name at `url`, else to its own; None if no
-        way is known."""
-        if not self.headers:
-            return None
-        line, url = self.headers, url or HOMES[self.upstream]
-        for spelling, spell in SPELLINGS.items():
-            line = line.replace(spelling, spell(headers))
-        return line.replace("{provider}", _PROVIDERS.get(url.host, upstream or self.upstream))
+        return f"{base}{prefix}/{upstream or self.upstream}{path}"
 
 
 def _lines(headers: Mapping[str, str]) -> str:
@@ -142,8 +163,11 @@ TOOLS: Mapping[str, Tool] = MappingProxyType(
             line='openai_base_url = "{url}"',
             where="~/.codex/config.toml, at its top level",
             abroad="Codex speaks the Responses API alone, which not every provider has",
-            headers="http_headers = {toml}",
-            headers_where="~/.codex/config.toml, under a [model_providers.NAME] with its own base_url",
+            # Of its own providers Codex lets only the URL be set, and of others it wants all of this.
+            headers='model_providers.slotgate = {name = "Slotgate", base_url = "{url}", env_key = "OPENAI_API_KEY", '
+            "http_headers = {toml}}",
+            headers_where='~/.codex/config.toml, beside model_provider = "slotgate" and in place of openai_base_url;'
+            " its login at ChatGPT does not count then, OPENAI_API_KEY does",
         ),
         "opencode": Tool(
             title="opencode",
@@ -191,7 +215,7 @@ TOOLS: Mapping[str, Tool] = MappingProxyType(
         "copilot-cli": Tool(
             title="Copilot CLI",
             line="export COPILOT_PROVIDER_BASE_URL={url}",
-            note="it also needs COPILOT_MODEL",
+            note="it also needs COPILOT_MODEL and COPILOT_PROVIDER_API_KEY",
             anthropic="export COPILOT_PROVIDER_TYPE=anthropic COPILOT_PROVIDER_BASE_URL={url}",
             headers="export COPILOT_PROVIDER_HEADERS={lines}",
         ),

@@ -183,8 +183,13 @@ def test_env_prints_the_line_that_sends_headers_of_one_s_own(run: Run) -> None:
     result = run("env", "claude-code", "--header", "X-Slotgate-Workspace: w")
     assert result.stdout.splitlines()[1:] == ["export ANTHROPIC_CUSTOM_HEADERS='X-Slotgate-Workspace: w'"]
     answer = json.loads(run("env", "codex", *HEADERS, "--json").stdout)
-    assert "[model_providers.NAME]" in answer["headers"]["where"]
+    assert 'beside model_provider = "slotgate"' in answer["headers"]["where"]
     assert answer["headers"]["where"] in run("env", "codex", *HEADERS).stderr
+    lines = run("env", "codex", "--workspace", "w", *HEADERS).stdout.splitlines()
+    provider = tomllib.loads(lines[1])["model_providers"]["slotgate"]
+    assert provider["base_url"] == tomllib.loads(lines[0])["openai_base_url"] == "http://127.0.0.1:8787/~w/openai/v1"
+    assert provider["name"], "Codex does not start without one"
+    assert provider["env_key"] == "OPENAI_API_KEY", "else it sends no key"
     result = run("env", "cline", *HEADERS)
     assert (result.exit_code, result.stdout) == (1, "")
     assert "no setting is known by which Cline CLI sends headers" in result.stderr
@@ -204,6 +209,7 @@ def test_headers_are_spelled_as_the_tool_s_setting_wants_them(run: Run, tool: st
         found = dict(each.split(": ", 1) for each in re.split(r"\n|, ", shown.stdout))
     elif " = {" in line:
         (found,) = tomllib.loads(line).values()
+        found = found["slotgate"]["http_headers"] if tool == "codex" else found
     else:  # a line of JSON's inside is one of YAML, too
         found = yaml.safe_load(line.replace("http_options=", "http_options: "))
         while len(found) == 1:

@@ -21,7 +21,7 @@ def test_the_readme_points_each_tool_the_way_that_env_does(name: str) -> None:
     assert line is not None
     rows = [row for row in README.splitlines() if line in row and tool.title.removesuffix("SDK").strip() in row]
     assert rows
-    sends = tool.sending({"X-A": "b"})
+    sends = tool.sending(BASE, {"X-A": "b"})
     headers = rows[0].strip("| ").split(" | ")[2:]
     assert [f"`{sends}`" in cell for cell in headers] == ([] if sends is None else [True])
     assert tool.note.removeprefix("it also needs ").partition(" in ~")[0] in rows[0].replace("`", "")
