@@ -18,7 +18,8 @@ _HEADER_MAX = 14
 
 
 class Frame(NamedTuple):
-    """`raw` are its bytes, all or those that were kept; `length` is the payload's."""
+    """`raw` are its bytes, all or those that were kept; `length` is the payload's; `end` is of those that were not kept
+    the last ones."""
 
     opcode: int
     fin: bool
@@ -26,6 +27,7 @@ class Frame(NamedTuple):
     header_size: int
     mask: bytes
     length: int
+    end: bytes = b""
 
     @property
     def is_control(self) -> bool:
@@ -38,19 +40,22 @@ class Frame(NamedTuple):
 
 
 class FrameReader:
-    """Reads the frames of one side, which must mask them, or must not. Of a frame the first `keep` bytes are kept."""
+    """Reads the frames of one side, which must mask them, or must not. Of a frame the first `keep` bytes are kept, and
+    of a longer one the last `keep_end`."""
 
-    def __init__(self, *, masks: bool, keep: int | None = None) -> None:
+    def __init__(self, *, masks: bool, keep: int | None = None, keep_end: int = 0) -> None:
         self.length = 0  # of the present frame's payload, once its header is here; till then of the last one's
         self.opcode = CONTINUATION  # the same
         self._masks = masks
         self._keep = keep
+        self._keep_end = keep_end
         self._header = bytearray()  # of the present frame, while it is not whole
         self._size = 0  # of a whole header
         self._fin = False
         self._missing = -1  # bytes of the payload; -1: the header is not whole
         self._kept: list[bytes] = []
         self._room = 0  # bytes of the present frame that are kept yet
+        self._end = b""  # of the present frame, the last bytes that have come and are not kept
         self._in_message = False  # the last data frame was no final one
 
     def __repr__(self) -> str:
@@ -89,10 +94,14 @@ class FrameReader:
                 return None, len(data)
             at += self._size - had
         end = min(at + self._missing, len(data))
+        beyond = at  # where what is not kept begins
         if self._room > 0 and end > at:
             piece = data[at : min(end, at + self._room)]
             self._room -= len(piece)
             self._kept.append(piece)
+            beyond += len(piece)
+        if self._keep_end and beyond < end:
+            self._end = (self._end + data[max(beyond, end - self._keep_end) : end])[-self._keep_end :]
         self._missing -= end - at
         if self._missing:
             return None, end
@@ -123,7 +132,7 @@ class FrameReader:
         del header[size:]
         self._size, self.length, self._missing = size, length, length
         self.opcode, self._fin = header[0] & 0x0F, bool(header[0] & _FIN)
-        self._kept = [bytes(header)]
+        self._kept, self._end = [bytes(header)], b""
         self._room = length if self._keep is None else max(self._keep - size, 0)
         return True
 
@@ -156,7 +165,7 @@ class FrameReader:
             self._in_message = not self._fin
         mask = bytes(header[self._size - 4 :]) if self._masks else b""
         raw = self._kept[0] if len(self._kept) == 1 else b"".join(self._kept)
-        frame = Frame(self.opcode, self._fin, raw, self._size, mask, self.length)
+        frame = Frame(self.opcode, self._fin, raw, self._size, mask, self.length, self._end)
         self._missing, self._kept = -1, []
         header.clear()
         return frame

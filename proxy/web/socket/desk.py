@@ -146,11 +146,11 @@ class Desk:
         """Bytes of messages have come."""
         self._under_way.moved(size, self._clock.now())
 
-    def heard(self, payload: bytes, frames: bytes, *, whole: bool) -> bool:
+    def heard(self, payload: bytes, frames: bytes, end: bytes | None) -> bool:
         """As Downward's Hearer."""
-        if not (self._under_way.any_unbegun() or may_matter(payload)):
+        if end is None and not (self._under_way.any_unbegun() or may_matter(payload)):
             return False
-        event = read_event(payload, whole=whole)
+        event = read_event(payload, end)
         if event is None:
             return False
         asked = self._under_way.whose(event)

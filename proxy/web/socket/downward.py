@@ -7,7 +7,7 @@
 from typing import Protocol
 
 from proxy.errors import BadFrame
-from proxy.web.socket.protocol import READ_MAX
+from proxy.web.socket.protocol import READ_END, READ_MAX
 from proxy.wire.exchange import Exchange
 from proxy.wire.head import ResponseHead
 from proxy.wire.relay import Relay
@@ -26,9 +26,9 @@ class Hearer(Protocol):
     def upstream_moved(self, size: int) -> None:
         """Bytes of messages have come."""
 
-    def heard(self, payload: bytes, frames: bytes, *, whole: bool) -> bool:
-        """A text message, of which `payload` is the beginning unless it is `whole`; `frames` are its bytes if it is
-        held. Whether it is kept from the client."""
+    def heard(self, payload: bytes, frames: bytes, end: bytes | None) -> bool:
+        """A text message. Of a long one `payload` is the beginning, and `end` its last bytes; `frames` are its bytes if
+        it is held. Whether it is kept from the client."""
 
     def caught_up(self) -> None:
         """All that has come so far was heard."""
@@ -45,13 +45,13 @@ class Downward:
         self._relay = relay
         self._hearer = hearer
         self._exchange: Exchange | None = None
-        self._reader = FrameReader(masks=False, keep=READ_MAX)
+        self._reader = FrameReader(masks=False, keep=READ_MAX, keep_end=READ_END)
         self._holding = False  # the present message
         self._held: list[bytes] = []  # its frames that are whole
         self._read: list[bytes] = []  # what it says so far
         self._size = 0  # of what is read of it
         self._is_text = False
-        self._whole = True  # what is read of it is all of it
+        self._end: bytes | None = None  # its last bytes so far, once what is read of it is not all of it
         self._later: list[bytes] = []  # our own, until no message of the upstream's is on its way
         self._passing: list[bytes] | None = None  # while several frames are looked at: what of them may pass
         self._over = False
@@ -178,16 +178,24 @@ class Downward:
                 self._hearer.upstream_closes()
             return False
         self._is_text |= frame.opcode == TEXT
-        if self._is_text and self._whole:
-            self._read.append(frame.payload())
-            self._size += frame.length
-            self._whole = frame.length <= len(self._read[-1]) and self._size <= READ_MAX
+        if self._is_text:
+            self._read_frame(frame)
         if not frame.fin:
             return False
         payload = self._read[0] if len(self._read) == 1 else b"".join(self._read)
-        is_text, whole = self._is_text, self._whole
-        self._read, self._size, self._is_text, self._whole = [], 0, False, True
-        return is_text and self._hearer.heard(payload, held, whole=whole)
+        is_text, end = self._is_text, self._end
+        self._read, self._size, self._is_text, self._end = [], 0, False, None
+        return is_text and self._hearer.heard(payload, held, end)
+
+    def _read_frame(self, frame: Frame) -> None:
+        """One of a text message."""
+        said = frame.payload()
+        self._size += frame.length
+        if self._end is None:
+            self._read.append(said)
+            if frame.length <= len(said) and self._size <= READ_MAX:
+                return
+        self._end = b"".join((self._end or b"", said[-READ_END:], frame.end))[-READ_END:]
 
     def _count(self, size: int) -> None:
         if self._reader.opcode < CLOSE:

@@ -20,7 +20,8 @@ from msgspec import Raw
 from proxy.errors import BadFrame, OwnAnswer
 from proxy.wire.websocket import BAD_TEXT, TEXT, frame_bytes
 
-READ_MAX = 1024 * 1024  # bytes of one message of the upstream's; of a longer one its beginning must say what it is
+READ_MAX = 1024 * 1024  # bytes of one message of the upstream's; a longer one says at one of its ends what it is
+READ_END = 4 * 1024  # bytes of its end: not every server has the type in front, as OpenAI has it
 CREATED = "response.created"
 _FAILURES = frozenset({"error", "response.failed"})
 # `response.done` is the Realtime API's, which asks for answers in the same words.
@@ -34,7 +35,11 @@ _VALUES_MAX = 50_000  # in a message for Python's parser, which makes an object 
 _MARK = re.compile(
     rb'"type"\s*:\s*"(?:error|response\.(?:created|completed|failed|incomplete|cancelled|done))"', re.ASCII
 )
-_BEGINNING = re.compile(rb'\s*\{\s*"type"\s*:\s*"([a-z_.]{1,64})"')
+# Fields whose values hold nothing: those of a message before its first object, and behind its last.
+_FLAT = rb'"[A-Za-z_]{1,64}"\s*:\s*(?:"(?:[^"\\]|\\.){0,256}"|[-+.0-9a-zA-Z]{1,32})'
+_FLATS = _FLAT + rb"(?:\s*,\s*" + _FLAT + rb"){0,15}"
+_BEGINNING = re.compile(rb"\s*\{\s*(" + _FLATS + rb")\s*,", re.DOTALL)
+_END = re.compile(rb"(" + _FLATS + rb")\s*\}\s*\Z", re.DOTALL)
 _ID_MAX = 256  # bytes: many of them are kept for each socket; OpenAI's have 55
 _RESPONSE_ID = re.compile(rb'"response"\s*:\s*\{\s*"id"\s*:\s*"([^"\\]{1,%d})"' % _ID_MAX)
 _ABSENT = Raw(b"null")
@@ -114,11 +119,11 @@ def may_matter(payload: bytes) -> bool:
     return _MARK.search(payload) is not None
 
 
-def read_event(payload: bytes, *, whole: bool) -> Event | None:
-    """What the upstream says; None if it is no event. Of what is not `whole` the beginning is here."""
-    said = _object(payload.decode("utf-8", "surrogateescape")) if whole else None
+def read_event(payload: bytes, end: bytes | None) -> Event | None:
+    """What the upstream says; None if it is no event. `end` as Downward's Hearer."""
+    said = _object(payload) if end is None else None
     if said is None:
-        return _beginning_of(payload)
+        said = _ends_of(payload, payload[-READ_END:] if end is None else end)
     kind = _text(said.get("type")) or ("error" if said.get("error") else None)
     response, status = said.get("response"), said.get("status", said.get("status_code"))
     if kind is None:
@@ -131,12 +136,14 @@ def read_event(payload: bytes, *, whole: bool) -> Event | None:
     )
 
 
-def _beginning_of(payload: bytes) -> Event | None:
-    """What is too long to be parsed, as far as its beginning says it; OpenAI's say so much there."""
-    kind, response = _BEGINNING.match(payload), _RESPONSE_ID.search(payload)
-    if kind is None:
-        return None
-    return Event(kind[1].decode(), None if response is None else response[1].decode("latin-1"), None, None)
+def _ends_of(payload: bytes, end: bytes) -> dict[str, object]:
+    """Of what is too long to be parsed, or cannot be, the fields at its beginning and its end, and the answer's id."""
+    response = _RESPONSE_ID.search(payload)
+    said: dict[str, object] = {} if response is None else {"response": {"id": response[1].decode("latin-1")}}
+    for flat in (_BEGINNING.match(payload), _END.search(end)):
+        if flat is not None:
+            said.update(_object(b"{" + flat[1] + b"}") or {})
+    return said
 
 
 def refusal(error: OwnAnswer) -> bytes:
@@ -174,9 +181,9 @@ def _read(payload: bytes) -> dict[str, object]:
     return {name: _FIELD.decode(raw) for name, raw in found if len(raw) <= _FIELD_MAX}
 
 
-def _object(text: str) -> dict[str, object] | None:
+def _object(payload: bytes) -> dict[str, object] | None:
     try:
-        said = json.loads(text)
+        said = json.loads(payload.decode("utf-8", "surrogateescape"))
     except (ValueError, RecursionError):
         return None
     return said if isinstance(said, dict) else None

@@ -150,8 +150,8 @@ class Socket:
     def upstream_moved(self, size: int) -> None:
         self._desk.moved(size)
 
-    def heard(self, payload: bytes, frames: bytes, *, whole: bool) -> bool:
-        return self._desk.heard(payload, frames, whole=whole)
+    def heard(self, payload: bytes, frames: bytes, end: bytes | None) -> bool:
+        return self._desk.heard(payload, frames, end)
 
     def caught_up(self) -> None:
         self._desk.pump()

@@ -36,7 +36,7 @@ class Hearer:
     def upstream_moved(self, size):
         self.moved += size
 
-    def heard(self, payload, frames, *, whole):
+    def heard(self, payload, frames, end):
         self.heard_texts.append(payload)
         if payload.startswith(WORDS):
             self.down.say(OURS)
