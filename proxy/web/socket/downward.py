@@ -53,6 +53,7 @@ class Downward:
         self._is_text = False
         self._end: bytes | None = None  # its last bytes so far, once what is read of it is not all of it
         self._later: list[bytes] = []  # our own, until no message of the upstream's is on its way
+        self._ahead = False  # more has passed than is read
         self._passing: list[bytes] | None = None  # while several frames are looked at: what of them may pass
         self._over = False
 
@@ -65,7 +66,7 @@ class Downward:
 
     def say(self, frame: bytes) -> None:
         """Words of our own for the client, between two messages."""
-        if not self._reader.between_messages:
+        if self._ahead or not self._reader.between_messages:
             self._later.append(frame)
         elif self._passing is not None:
             self._passing.append(frame)
@@ -102,7 +103,6 @@ class Downward:
             if self._later or self._holding or self._hearer.holds:
                 self._pass_by_frames(data)
             else:
-                self._relay.data(data)
                 self._read_along(data)
         except BadFrame as fault:
             self._hearer.upstream_fault(fault)
@@ -115,13 +115,21 @@ class Downward:
     # --- inside ---
 
     def _read_along(self, data: bytes) -> None:
-        at = 0
-        while at < len(data):
-            frame, end = self._reader.take(data, at)
-            self._count(end - at)
-            at = end
-            if frame is not None:
-                self._hear(frame)
+        self._relay.data(data)
+        self._ahead, at = True, 0
+        try:
+            while at < len(data):
+                frame, end = self._reader.take(data, at)
+                self._count(end - at)
+                at = end
+                if frame is not None:
+                    self._hear(frame)
+        finally:
+            self._ahead = False
+        if self._later and self._reader.between_messages:
+            passing: list[bytes] = []
+            self._put_between(passing)
+            self._relay.data(b"".join(passing))
 
     def _pass_by_frames(self, data: bytes) -> None:
         """The same where something is to be held, or to be put between."""

@@ -1,7 +1,7 @@
 # What passes through a socket is what was sent, whatever the split of the bytes: all of it but the messages that are
 # kept back, and words of our own only between messages.
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rawsides.frames import BINARY, CONTINUATION, PING, TEXT, frame, said
 
@@ -81,6 +81,7 @@ CUTS = st.lists(st.integers(0, 10**7), max_size=10)
 
 
 @given(messages(frame), CUTS, st.booleans())
+@example([(TEXT, WORDS, [(False, frame(WORDS))]), (TEXT, b"", [(False, frame(b""))])], [8], False)
 def test_what_the_upstream_says_passes_but_for_what_is_kept_back(made, cuts, holds):
     relay, hearer = Relay(), Hearer(holds)
     down = hearer.down = Downward(relay, hearer)
