@@ -3,7 +3,9 @@
 import functools
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
@@ -32,7 +34,7 @@ def _limit_of(text: str) -> tuple[str, int | None]:
 
 
 def _reads_configuration(command: Command) -> Command:
-    """Adds the options that say which configuration, and passes what loads it, now and at each reload."""
+    """Adds the options that say which configuration, and passes what finds and loads it, now and at each reload."""
 
     @config_option
     @click.option(
@@ -43,32 +45,42 @@ def _reads_configuration(command: Command) -> Command:
     def run(
         *given: Any, config: str | None, upstreams: list[tuple[str, str]], limits: list[tuple[str, int | None]]
     ) -> None:
-        def read() -> Settings:
-            # Looked for each time: a file that appears later counts at the next reload.
-            path = find_file(config, os.environ)
-            return load(path, env=os.environ, upstreams=dict(upstreams), limits=dict(limits))
-
-        command(*given, read)
+        command(*given, _Configuration(named=config, upstreams=dict(upstreams), limits=dict(limits)))
 
     return run
 
 
-def _first(read: Callable[[], Settings]) -> Settings:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Configuration:
+    """What the command line says of it. The file is looked for each time: one that appears later counts, too."""
+
+    named: str | None
+    upstreams: Mapping[str, str]
+    limits: Mapping[str, int | None]
+
+    def find(self) -> Path | None:
+        return find_file(self.named, os.environ)
+
+    def read(self) -> Settings:
+        return load(self.find(), env=os.environ, upstreams=self.upstreams, limits=self.limits)
+
+
+def _first(configuration: _Configuration) -> Settings:
     try:
-        return read()
+        return configuration.read()
     except ConfigErrors as errors:
         raise BadConfig(errors.problems) from None
 
 
 @click.command()
 @_reads_configuration
-def serve(read: Callable[[], Settings]) -> None:
+def serve(configuration: _Configuration) -> None:
     """Run the proxy.
 
     Without a configuration file it knows the built-in upstreams, listens on 127.0.0.1:8787 for clients and on
     127.0.0.1:8788 for the admin API, and limits nothing.
     """
-    settings = _first(read)
+    settings = _first(configuration)
     if refused := refused_state(settings):
         raise BadConfig([f"slotgate: {refused}"])
     for line in remarks(settings):
@@ -76,19 +88,19 @@ def serve(read: Callable[[], Settings]) -> None:
     # Here, because no other command needs the server, which takes long to import.
     from proxy.web.server import serve as run
 
-    raise SystemExit(run(read, settings))
+    raise SystemExit(run(configuration.read, settings, configuration.find))
 
 
 @click.command()
 @with_output
 @_reads_configuration
-def check(output: Output, read: Callable[[], Settings]) -> None:
+def check(output: Output, configuration: _Configuration) -> None:
     """Check the configuration and show it.
 
     It is shown as it takes effect, every default included, without secrets. Every error is on a line of its own; the
     exit status is 78 then.
     """
-    settings = _first(read)
+    settings = _first(configuration)
     shown = effective(settings)
     output.answer(shown)
     output.document(yaml.safe_dump(shown, sort_keys=False, allow_unicode=True))

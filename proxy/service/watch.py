@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from proxy.errors import ConfigErrors
@@ -39,32 +40,32 @@ def _interval_s(runtime: Runtime) -> float:
     return min([SLOTS_S, *(limit / 2 for limit in (*limits, *tunnels))])
 
 
-async def watch_config(runtime: Runtime) -> None:
-    """Reload when the file has changed, for ever. A file with errors is tried again when it changes again, one that
-    cannot be read until it can."""
-    path = runtime.settings.source
-    if path is None:
-        return
-    seen = await asyncio.to_thread(_stamp, path)
+async def watch_config(runtime: Runtime, find: Callable[[], Path | None]) -> None:
+    """Reload when the file has changed, for ever: it, or which one it is. A file with errors is tried again when it
+    changes again, one that cannot be read until it can. `find` says where it would be found now, None if nowhere."""
+    seen = await asyncio.to_thread(_stamp, find)
+    if seen is not None and seen[0] != runtime.settings.source:
+        seen = None  # it came while we started
     while True:
         await asyncio.sleep(CONFIG_S)
-        stamp = await asyncio.to_thread(_stamp, path)
+        stamp = await asyncio.to_thread(_stamp, find)
         if stamp is None or stamp == seen:
             continue  # a file that is being replaced is away for a moment
         seen = stamp
         try:
             await runtime.reload()
         except ConfigErrors as error:  # reported by the runtime; the old configuration stays in force
-            if any(problem.line is None and problem.file == str(path) for problem in error.problems):
+            if any(problem.line is None and problem.file == str(stamp[0]) for problem in error.problems):
                 seen = None  # it could not even be read (no descriptor free, a disk that stumbled): try again
 
 
-def _stamp(path: Path) -> tuple[int, int, int] | None:
+def _stamp(find: Callable[[], Path | None]) -> tuple[Path, int, int, int] | None:
+    path = find()
     try:
-        found = os.stat(path)
+        found = None if path is None else os.stat(path)
     except OSError:
         return None
-    return (found.st_mtime_ns, found.st_size, found.st_ino)
+    return None if path is None or found is None else (path, found.st_mtime_ns, found.st_size, found.st_ino)
 
 
 async def watch_heap(_: Runtime) -> None:

@@ -14,6 +14,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from aiohttp import web
 
@@ -38,8 +39,9 @@ LAST_WORDS_S = 0.5  # how long refusals may take to leave after the grace
 POLL_S = 0.05  # how often a drain looks whether everything has ended
 
 
-def serve(load: Callable[[], Settings], settings: Settings) -> int:
-    """Run until a signal ends it; the exit status. `load` loads the configuration again, for reloads."""
+def serve(load: Callable[[], Settings], settings: Settings, find: Callable[[], Path | None]) -> int:
+    """Run until a signal ends it; the exit status. `load` loads the configuration again, for reloads; `find` says where
+    its file is now."""
     try:
         import uvloop
     except ImportError:  # no build for this machine: asyncio's own loop does the same, slower
@@ -52,13 +54,19 @@ def serve(load: Callable[[], Settings], settings: Settings) -> int:
     logging.getLogger().addHandler(library_log)
     try:
         with asyncio.Runner(loop_factory=factory) as runner:
-            return runner.run(_run(load, settings, os.environ, log))
+            return runner.run(_run(load, settings, find, os.environ, log))
     finally:
         logging.getLogger().removeHandler(library_log)
         log.close()
 
 
-async def _run(load: Callable[[], Settings], settings: Settings, env: Mapping[str, str], log: Log) -> int:
+async def _run(
+    load: Callable[[], Settings],
+    settings: Settings,
+    find: Callable[[], Path | None],
+    env: Mapping[str, str],
+    log: Log,
+) -> int:
     clock = Clock(asyncio.get_running_loop().time)
     try:
         store = open_store(settings.state.kind, settings.state.target)
@@ -79,7 +87,7 @@ async def _run(load: Callable[[], Settings], settings: Settings, env: Mapping[st
     sockets = Sockets(systemd.inherited(env, os.getpid()), settings.admin.listen)
     try:
         await runtime.start()
-        return await Process(runtime, sockets, env).run()
+        return await Process(runtime, sockets, find, env).run()
     except (StoreError, ListenError) as error:
         print(f"slotgate: {error}", file=sys.stderr)
         return FAILED
@@ -94,9 +102,12 @@ async def _run(load: Callable[[], Settings], settings: Settings, env: Mapping[st
 class Process:
     """A runtime with its listeners, from ready to drained."""
 
-    def __init__(self, runtime: Runtime, sockets: Sockets, env: Mapping[str, str]) -> None:
+    def __init__(
+        self, runtime: Runtime, sockets: Sockets, find: Callable[[], Path | None], env: Mapping[str, str]
+    ) -> None:
         self._runtime = runtime
         self._sockets = sockets
+        self._find = find
         self._env = env
         self._log = runtime.telemetry.log
         self._forwarder = Forwarder(runtime)
@@ -111,7 +122,8 @@ class Process:
         """Serve until a signal; OK once everything has ended."""
         await self._open()
         self._catch_signals()
-        for watch in (watch_slots, watch_config, watch_heap, watch_history):
+        self._runtime.tasks.start(watch_config.__name__, watch_config(self._runtime, self._find))
+        for watch in (watch_slots, watch_heap, watch_history):
             self._runtime.tasks.start(watch.__name__, watch(self._runtime))
         self._runtime.tasks.start("signs of life", self._live())
         self._runtime.ready = True

@@ -210,8 +210,8 @@ async def test_changed_file_is_seen_and_a_broken_one_is_tried_again_when_it_chan
     looks: list[Path] = []
     look = watch._stamp
     monkeypatch.setattr(watch, "CONFIG_S", 0.005)
-    monkeypatch.setattr(watch, "_stamp", lambda path: (look(path), looks.append(path))[0])
-    desk.runtime.tasks.start("watch", watch_config(desk.runtime))
+    monkeypatch.setattr(watch, "_stamp", lambda find: (look(find), looks.append(find()))[0])
+    desk.runtime.tasks.start("watch", watch_config(desk.runtime, lambda: desk.file))
 
     async def becomes(limit: int | None, error: bool) -> None:
         async with asyncio.timeout(5):
