@@ -261,6 +261,7 @@ TOOLS: Mapping[str, Tool] = MappingProxyType(
             title="llm",
             line="api_base: {url}",
             where="extra-openai-models.yaml, at the model",
+            note="it also needs api_key_name: openai",  # else it sends DUMMY_KEY to whatever is not OpenAI's
             headers="headers: {json}",
         ),
         "openai-sdk": Tool(title="OpenAI SDK", line="export OPENAI_BASE_URL={url}", headers=_OPENAI_HEADERS),
