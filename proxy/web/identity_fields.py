@@ -74,6 +74,21 @@ class Item(msgspec.Struct, frozen=True, gc=False):
     function_response_camel: Raw = msgspec.field(default=ABSENT, name="functionResponse")
 
 
+class Attached(msgspec.Struct, frozen=True, gc=False):
+    """Where a part of a message has its picture, sound or file."""
+
+    source: Raw = ABSENT  # Anthropic
+    image_url: Raw = ABSENT  # OpenAI: an object in chat, a text in Responses
+    input_audio: Raw = ABSENT  # OpenAI chat
+    file: Raw = ABSENT
+    file_id: Raw = ABSENT  # OpenAI Responses
+    file_url: Raw = ABSENT
+    file_data: Raw = ABSENT  # and Gemini
+    file_data_camel: Raw = msgspec.field(default=ABSENT, name="fileData")
+    inline_data: Raw = ABSENT  # Gemini
+    inline_data_camel: Raw = msgspec.field(default=ABSENT, name="inlineData")
+
+
 NOTHING = Fields()
 """What a body says that says nothing."""
 NAMELESS = Names()
@@ -81,6 +96,7 @@ NAMELESS = Names()
 _Parts: Any = msgspec.defstruct("_Parts", [(f"_{n}", Raw, ABSENT) for n in range(PARTS)], array_like=True, gc=False)
 _BODY = msgspec.json.Decoder(Fields)
 _NAMES = msgspec.json.Decoder(Names)
+_ATTACHED = msgspec.json.Decoder(Attached)
 _ITEM = msgspec.json.Decoder(Item)
 _VALUE = msgspec.json.Decoder(_Parts | str | int | float | bool | None)
 _OPEN = ord("{")
@@ -113,6 +129,12 @@ def value(found: Raw) -> Item | list[Raw] | str | int | float | None:
         return [part for part in astuple(said) if part is not ABSENT]
     plain: str | int | float | None = said
     return plain
+
+
+def attached(part: Raw) -> list[bytes]:
+    """What hangs on a part of a message, as it stands there."""
+    said = _decoded(_ATTACHED, part)
+    return [bytes(each) for each in astuple(said) if each is not ABSENT] if isinstance(said, Attached) else []
 
 
 def names(found: Raw) -> Names:

@@ -1,7 +1,7 @@
 # A conversation's name for clients that give it none: what its beginning, which each of its requests repeats, comes to.
 #
-# Rule 1: texts only. Between two requests clients move `cache_control` about, order keys anew, and write a text as a
-#         string or as a list of parts.
+# Rule 1: texts, and what is attached to the first message; no object as a whole. Between two requests clients move
+#         `cache_control` about, order keys anew, and write a text as a string or as a list of parts.
 # Rule 2: keyed, with a key that lives as long as the process: it names no credential and no text to anybody, and two
 #         processes give the same conversation two names.
 # Rule 3: bounded: of each text CHARACTERS count, and its length; of its parts the first ones (identity_fields).
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from hashlib import blake2b
 
 from proxy.web.identity_body import SYSTEM_ROLES, content_of, is_reminder, messages, role_of
-from proxy.web.identity_fields import Fields, Item, Items, value
+from proxy.web.identity_fields import Fields, Item, Items, attached, value
 
 PREFIX = "fp:"
 FIRST = 16  # messages from the beginning among which the user's first must be; agents put up to four before it
@@ -55,7 +55,8 @@ def _first_message(found: Items, system: list[str]) -> bytes | None:
             return None
         role, content = role_of(message), content_of(message)
         if role == "user" and not is_reminder(content):
-            return _bounded(_text(content)) or _bounded(bytes(raw).decode("latin-1"))  # pictures alone: as they stand
+            said = _bounded(_text(content)) + _attached(content)
+            return said or _bounded(bytes(raw).decode("latin-1"))  # nothing that we know: as it stands
         if role in _BEFORE:
             system.append(_text(content))
     return None
@@ -70,6 +71,11 @@ def _text(found: object) -> str:
         return parts if isinstance(parts, str) else ""
     texts = [value(part.text) for part in map(value, parts) if isinstance(part, Item)]
     return "".join([text for text in texts if isinstance(text, str)])
+
+
+def _attached(content: object) -> bytes:
+    parts = content if isinstance(content, list) else []
+    return b"".join([b" %b" % _bounded(each.decode("latin-1")) for part in parts for each in attached(part)])
 
 
 def _bounded(text: str) -> bytes:

@@ -124,7 +124,7 @@ ONE_TEXT = [
         "messages": [{"role": "user", "content": [{"text": "do", "type": "text"}, {"type": "text", "text": " it"}]}],
     },
     {"messages": [{"role": "developer", "content": "be "}, {"role": "system", "content": "brief"}, *[
-        {"role": "user", "content": [{"type": "text", "text": "do it"}, {"type": "image_url", "image_url": {}}]}
+        {"role": "user", "content": [{"type": "text", "text": "do it"}, {"type": "image_url"}]}
     ]]},
     {"instructions": "be brief", "input": "do it"},
     {"instructions": None, "input": [
@@ -156,10 +156,39 @@ def test_what_a_client_adds_by_itself_before_the_first_message_is_the_systems() 
     assert fp(other) != fp(body)
 
 
-def test_a_first_message_of_pictures_alone_counts_as_it_stands() -> None:
-    names = {fp({"messages": [{"role": "user", "content": [{"type": "image", "data": data}]}]}) for data in ("a", "b")}
+def test_a_first_message_of_which_nothing_is_known_counts_as_it_stands() -> None:
+    names = {fp({"messages": [{"role": "user", "content": [{"type": "hologram", "at": at}]}]}) for at in ("a", "b")}
     assert len(names) == 2
     assert None not in names
+
+
+PICTURES: list[tuple[str, str, Callable[[str], Body]]] = [
+    ("messages", "content", lambda data: {"type": "image", "source": {"type": "base64", "data": data}}),
+    ("messages", "content", lambda data: {"type": "image_url", "image_url": {"url": data}}),
+    ("messages", "content", lambda data: {"type": "input_audio", "input_audio": {"data": data, "format": "wav"}}),
+    ("messages", "content", lambda data: {"type": "file", "file": {"file_data": data}}),
+    ("input", "content", lambda data: {"type": "input_image", "image_url": data}),
+    ("input", "content", lambda data: {"type": "input_file", "file_id": data}),
+    ("contents", "parts", lambda data: {"inlineData": {"mimeType": "image/png", "data": data}}),
+    ("contents", "parts", lambda data: {"file_data": {"file_uri": data}}),
+]
+
+
+@pytest.mark.parametrize("text", [[], [{"type": "text", "text": "what is on it?"}]])
+@pytest.mark.parametrize(("field", "parts", "picture"), PICTURES)
+def test_what_is_attached_to_the_first_message_counts_but_not_what_clients_write_beside_it(
+    field: str, parts: str, picture: Callable[[str], Body], text: list[Body]
+) -> None:
+    def name(part: Body, *more: Body) -> str | None:
+        return fp({field: [{"role": "user", parts: [*text, part]}, *more]})
+
+    later = {"role": "user", parts: [{"text": "and now?"}]}
+    long = "A" * 2 * CHARACTERS
+    names = {name(picture(data)) for data in ("a", "b", long, long + "A")}
+    assert len(names) == 4
+    assert None not in names
+    marked = {"cache_control": {"type": "ephemeral"}, **dict(reversed(picture("a").items()))}
+    assert name(marked) == name(picture("a"), later) == name(picture("a"))
 
 
 NO_BEGINNING: list[object] = [
