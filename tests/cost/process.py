@@ -80,7 +80,7 @@ def main() -> int:
         def read() -> Settings:
             return load(rig.config, env={})
 
-        serve(read, read())
+        serve(read, read(), lambda: rig.config)
         driver.join()
     print(json.dumps({name: asdict(found) for name, found in driver.found.items()}))
     return 0 if len(driver.found) == len(WORK) else 1
