@@ -49,9 +49,9 @@ class _Session:
     def __init__(self, started_at: int) -> None:
         self.started_at = started_at  # of the current turn, epoch ms
         self.open = 0
-        self.open_without_tools = 0  # among them
+        self.open_without_tools = 0  # among them, and no tool's result
         self.tools = False  # its own requests offer some
-        self.idle_at = -inf  # when the last request ended, monotonic
+        self.idle_at = -inf  # when the last of the conversation's steps ended, monotonic
         self.body_hash: int | None = None  # of the last request that had one
         self.prompts: dict[str, int] = {}  # prompt id -> its start, oldest first
 
@@ -116,7 +116,7 @@ class Turns:
             session.remember(hints.prompt_id, started_at)
         if hints.body_hash is not None and not hints.side and not session.is_beside(hints):
             session.body_hash = hints.body_hash
-        without_tools = hints.tools is False
+        without_tools = hints.tools is False and hints.continues is not True
         session.open += 1
         session.open_without_tools += without_tools
         return OpenRequest(started_at, session, without_tools=without_tools)
@@ -128,7 +128,8 @@ class Turns:
             request.session = None
             session.open -= 1
             session.open_without_tools -= request.without_tools
-            if session.idle_at < now:
+            beside = session.tools and request.without_tools
+            if session.idle_at < now and not beside:
                 session.idle_at = now
 
     def __len__(self) -> int:
@@ -152,7 +153,7 @@ class Turns:
         return session.started_at
 
     def _live(self, session: _Session, now: float) -> bool:
-        return session.open > 0 or now - session.idle_at <= self.gap_s
+        return session.works() or now - session.idle_at <= self.gap_s
 
     def _begins(self, session: _Session, hints: TurnHints, now: float) -> bool:
         live = self._live(session, now)

@@ -247,6 +247,26 @@ def test_a_summary_to_remember_long_after_the_prompt_starts_when_it_comes_and_mo
     assert story.starts(2001, TOOL_RESULT) == 0
 
 
+@pytest.mark.parametrize("later", [TurnHints(tools=True), STEP])
+def test_what_is_asked_beside_a_prompt_again_and_again_does_not_keep_it_alive(later: TurnHints) -> None:
+    story = Story()
+    story.starts(0, STEP)
+    for at in (500, 1000):
+        story.starts(at, TITLE)
+    beside = story.begin(1400, TITLE)
+    assert story.starts(1500, later) == 1500
+    story.turns.end(beside, 1501)
+
+
+def test_a_last_step_without_tools_keeps_its_prompt_alive_while_it_is_open_and_for_the_gap_behind() -> None:
+    story = Story()
+    story.starts(0, STEP)
+    last = story.begin(500, TurnHints(continues=True, tools=False))
+    assert story.starts(1500, STEP._replace(body_hash=3)) == 0
+    story.turns.end(last, 2000)
+    assert story.starts(2600) == 0
+
+
 @pytest.mark.parametrize("beside", [TITLE, TurnHints(continues=False, side=True, tools=True, body_hash=2)])
 def test_a_step_is_known_again_though_something_was_asked_beside_it(beside: TurnHints) -> None:
     story = Story()
