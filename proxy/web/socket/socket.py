@@ -95,6 +95,7 @@ class Socket:
 
     def open(self, exchange: Exchange) -> Tunnel:
         self._exchange = exchange
+        exchange.on_half_closed = self._upstream_ends
         if self._idle_s is not None:
             self._idle = IdleTimer(self._idle_s, self._activity, self._close_upstream)
         if self._leaving:
@@ -105,7 +106,10 @@ class Socket:
         busy = self._desk.busy
         self._closing = True
         self._up.close()
-        self._desk.abandon()
+        if self._request.was_cut:
+            self._desk.stop()
+        else:
+            self._desk.abandon()
         if busy or self._exchange is None or self._request.broken:
             self._close_upstream()
         else:
@@ -161,6 +165,15 @@ class Socket:
         self._closing = True
         self._desk.stop()
         self._close_later(CLOSED_S)
+
+    def _upstream_ends(self) -> None:
+        """It has half-closed, which WebSockets do not know: it is gone, but for the client's part of a goodbye."""
+        if self._closing and not self._desk.busy:
+            self._request.connection.write_end()
+        elif self._exchange is not None:
+            self._closing = True
+            self._down.end()
+            self._exchange.close()
 
     def upstream_fault(self, fault: BadFrame) -> None:
         self._closing = True

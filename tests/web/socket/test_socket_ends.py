@@ -87,7 +87,7 @@ async def test_client_that_leaves_after_the_last_event_is_no_cancel(start):
     assert [each.outcome for each in rig.records] == ["completed", "completed"]
 
 
-@pytest.mark.parametrize("how", ["close", "reset"])
+@pytest.mark.parametrize("how", ["close", "reset", "fin"])
 async def test_upstream_that_ends_in_an_answer_shows_as_a_cut(start, how):
     rig, running, link, client, other = await one_waits(start)
     getattr(link, how)()
@@ -100,11 +100,41 @@ async def test_upstream_that_ends_in_an_answer_shows_as_a_cut(start, how):
     assert (await hear(other)).opcode == PING, "the other socket goes on"
 
 
-async def test_upstream_that_drops_an_idle_socket_is_seen_by_the_client(rig):
+@pytest.mark.parametrize("how", ["close", "fin"])
+async def test_upstream_that_drops_an_idle_socket_is_seen_by_the_client(rig, how):
     """WS-08."""
     client, link = await socket(rig)
-    link.close()
+    getattr(link, how)()
     assert await client.ended() == "fin"
+    assert (await rig.record()).outcome == "completed"
+
+
+async def test_upstream_that_says_goodbye_in_an_answer_and_ends_is_gone_at_once(start):
+    _, running, link, _, other = await one_waits(start)
+    await link.send(frame(b"\x03\xe9", CLOSE))
+    link.fin()
+    assert (await hear(running)).opcode == CLOSE
+    assert await running.ended() in GONE
+    assert (await hear(other)).json["input"] == "waits"
+
+
+async def test_upstream_that_ends_behind_its_goodbye_still_hears_the_clients(rig):
+    client, link = await socket(rig)
+    await link.send(frame(b"\x03\xe9", CLOSE))
+    link.fin()
+    assert (await hear(client)).opcode == CLOSE
+    assert await client.ended() == "fin"
+    await client.send(said(b"\x03\xe9", CLOSE))
+    assert (await hear(link)).opcode == CLOSE
+
+
+async def test_answer_that_the_proxy_cuts_at_its_end_is_not_the_clients_doing(start):
+    rig = await start({"limit": 1})
+    client, link = await socket(rig)
+    await answering(client, link)
+    for connection in list(rig.listener.connections):
+        connection.cut(at_once=True)
+    assert (await rig.record()).outcome == "cut"
 
 
 async def test_upstream_that_says_goodbye_while_a_message_waits_gets_it_not(start):
