@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 from proxy.wire.peer import PROC
 
 NAME_CHARACTERS = 128  # as in a URL or a header
+_BLANKS = "\u115f\u1160\u2800\u3164\uffa0"  # Unicode has them as letters and a symbol, but nothing is seen of them
 _INIT = 1
 _MANAGER = "systemd"  # also a user's own, which takes over what has lost its parent
 
@@ -24,7 +25,7 @@ def project_of(pid: int) -> str | None:
         folder = PurePosixPath(os.readlink(f"{PROC}/{pid}/cwd"))
         home = _home(pid)
         root = f"{PROC}/{pid}/root"  # what it sees, also in a container
-        if not os.path.isdir(f"{root}{folder}"):  # removed under it
+        if not os.path.samestat(os.stat(f"{PROC}/{pid}/cwd"), os.stat(f"{root}{folder}")):  # removed under it
             return None
         inside = [each for each in (folder, *folder.parents) if not home.is_relative_to(each)]
         repository = next((each for each in inside if os.path.lexists(f"{root}{each}/.git")), None)
@@ -63,5 +64,7 @@ def _read(pid: int, name: str) -> str:
 
 
 def _name(folder: PurePosixPath) -> str | None:
-    name = folder.name
+    name = folder.name.strip()
+    if not name.strip(_BLANKS):
+        return None
     return name if name.isprintable() and 1 <= len(name) <= NAME_CHARACTERS else None

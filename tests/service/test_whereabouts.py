@@ -81,14 +81,21 @@ def test_home_and_what_is_above_it_say_nothing(begin, where):
     assert project_of(begin(where)) is None
 
 
-@pytest.mark.parametrize("name", ["a\nb", "a\x1bb", "x" * 129, "\udcff"])
+@pytest.mark.parametrize("name", ["a\nb", "a\x1bb", "x" * 129, "\udcff", " ", "\u3164"])
 def test_folder_whose_name_cannot_be_a_workspace_says_nothing(begin, tmp_path, name):
     assert project_of(begin(folder(tmp_path / name))) is None
 
 
-def test_folder_that_was_removed_says_nothing(begin, tmp_path):
+def test_blanks_around_a_folder_s_name_make_no_other_project(begin, tmp_path):
+    assert project_of(begin(repository(tmp_path / " my project "))) == "my project"
+
+
+@pytest.mark.parametrize("twin", [False, True])
+def test_folder_that_was_removed_says_nothing(begin, tmp_path, twin):
     pid = begin(folder(tmp_path / "gone"))
     (tmp_path / "gone").rmdir()
+    if twin:
+        (tmp_path / "gone (deleted)").mkdir()  # as the kernel calls the one that was removed
     assert project_of(pid) is None
 
 
