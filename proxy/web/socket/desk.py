@@ -3,7 +3,8 @@
 # Rule 1: messages keep their order: while one waits, those behind it wait too.
 # Rule 2: one answer after the other is begun: the next message that asks for one takes its place in the queue when the
 #         upstream has said something of the last, which until then may have to be said again.
-# Rule 3: a slot is given back at the event that ends its answer, or after the upstream's connection was closed.
+# Rule 3: after each no the client is not heard for a moment: a flood of messages to refuse must stop nobody else.
+# Rule 4: a slot is given back at the event that ends its answer, or after the upstream's connection was closed.
 
 import asyncio
 from collections import deque
@@ -39,6 +40,9 @@ class Line(Carrier, Protocol):
     def drains(self) -> bool:
         """Whether the proxy shuts down, so that nothing new is asked."""
 
+    def rest(self) -> None:
+        """A no was said: nothing more of the client's is looked at until `rested` is called."""
+
     def settled(self) -> None:
         """A wait has ended: perhaps nothing is under way any more."""
 
@@ -70,6 +74,7 @@ class Desk:
         self._waiting: Answer | None = None  # for its slot
         self._wait: asyncio.Task[None] | None = None
         self._withheld = b""  # the refusal after which it waits again
+        self._resting = False
         self._closed = False
 
     def __repr__(self) -> str:
@@ -96,7 +101,7 @@ class Desk:
 
     def pump(self) -> None:
         """Pass on what need not wait any more."""
-        while self._pending and self._waiting is None and not self._closed:
+        while self._pending and self._waiting is None and not (self._closed or self._resting):
             message, create = self._pending[0]
             if create is None or not create.generates:
                 self._pending.popleft()
@@ -106,6 +111,11 @@ class Desk:
             else:
                 self._pending.popleft()
                 self._ask(message, create)
+
+    def rested(self) -> None:
+        """The line's rest is over."""
+        self._resting = False
+        self.pump()
 
     def stop(self) -> None:
         """Nothing more is asked; what waits ends."""
@@ -241,6 +251,8 @@ class Desk:
     def _refuse(self, answer: Answer, error: OwnAnswer) -> None:
         self._line.say(refusal(error))
         answer.refuse(error)
+        self._resting = True
+        self._line.rest()
 
     def _hand_over(self, answer: Answer) -> None:
         """There is no other try: the client sees the last refusal."""

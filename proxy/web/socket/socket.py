@@ -28,6 +28,8 @@ from proxy.wire.request import Request, Tunnel
 from proxy.wire.websocket import GOING_AWAY, close_bytes
 
 CLOSING_S = 1.0  # how long a side may take to answer a close frame while something is under way, or we go
+REST_S = 0.05  # after a no; who asks again sooner than a person could does not listen
+UNTAKEN_MAX = 64 * 1024  # bytes that a client has not taken: it is told no other no
 CLOSED_S = 10.0  # and else; as passage.FLUSH_S
 
 
@@ -70,6 +72,7 @@ class Socket:
         self._timers: list[asyncio.TimerHandle] = []
         self._idle_s = upstream.tunnel_idle_s
         self._idle: IdleTimer | None = None
+        self._rest: asyncio.TimerHandle | None = None
         self._beats = 0
 
     def __repr__(self) -> str:
@@ -141,6 +144,7 @@ class Socket:
     def too_large(self, error: OwnAnswer) -> None:
         self.say(refusal(error))
         self._entrance.refused(error)
+        self.rest()
 
     def message(self, message: Message) -> None:
         self._desk.message(message)
@@ -198,6 +202,12 @@ class Socket:
     def drains(self) -> bool:
         return self._leaving
 
+    def rest(self) -> None:
+        if self._rest is None:
+            self._up.hold()
+            self._request.connection.pause()
+            self._rest = asyncio.get_running_loop().call_later(REST_S, self._rested)
+
     def settled(self) -> None:
         if not self._leaving or self._closing or self._exchange is None or self._desk.busy:
             return
@@ -217,6 +227,18 @@ class Socket:
 
     # --- inside ---
 
+    def _rested(self) -> None:
+        connection = self._request.connection
+        self._rest = None
+        if connection.unsent() <= UNTAKEN_MAX:
+            self._desk.rested()
+            if self._rest is None:
+                self._up.go_on()
+        else:
+            self.rest()
+        connection.resume()
+        self.settled()
+
     def _over(self) -> None:
         """The upstream's connection is closed, or has never been."""
         self._closing = True
@@ -226,6 +248,9 @@ class Socket:
             timer.cancel()
         if self._idle is not None:
             self._idle.stop()
+        if self._rest is not None:
+            self._rest.cancel()
+            self._request.connection.resume()
 
     def _activity(self) -> int:
         """Changes while anything moves or is under way."""

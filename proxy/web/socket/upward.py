@@ -53,6 +53,7 @@ class Upward:
         self._listener = listener
         self._new_share = share
         self._reader = FrameReader(masks=True)
+        self._held: bytes | None = None  # what is not read, while it is held
         self._over = False
         self._forget()
 
@@ -61,8 +62,41 @@ class Upward:
 
     def data(self, data: bytes) -> None:
         self.moved += len(data)
+        if self._held is None:
+            self._read(data)
+        else:
+            self._held += data
+
+    def hold(self) -> None:
+        """What has come and is not read is kept until `go_on`; its client shall say no more till then."""
+        if self._held is None:
+            self._held = b""
+
+    def go_on(self) -> None:
+        held, self._held = self._held, None
+        if held:
+            self._read(held)
+
+    def end(self) -> None:
+        self.close()
+        self._listener.client_ends()
+
+    def close(self) -> None:
+        """Nothing more is read; what was gathered is dropped."""
+        self._over, self._held = True, None
+        if self._share is not None:
+            self._share.close()
+        self._reader.drop()
+        self._forget()
+
+    # --- inside ---
+
+    def _read(self, data: bytes) -> None:
         at = 0
         while at < len(data) and not self._over:
+            if self._held is not None:
+                self._held = data[at:]
+                return
             try:
                 frame, end = self._reader.take(data, at)
                 self._account(end - at, frame)
@@ -72,20 +106,6 @@ class Upward:
             except BadFrame as fault:
                 self.close()
                 self._listener.client_fault(fault)
-
-    def end(self) -> None:
-        self.close()
-        self._listener.client_ends()
-
-    def close(self) -> None:
-        """Nothing more is read; what was gathered is dropped."""
-        self._over = True
-        if self._share is not None:
-            self._share.close()
-        self._reader.drop()
-        self._forget()
-
-    # --- inside ---
 
     def _forget(self) -> None:
         """Nothing of a message is here."""

@@ -1,9 +1,13 @@
 # What the proxy itself has to say in a socket: an error as the Responses protocol has it, and the socket stays open.
 
+import asyncio
+
 import pytest
 from rawsides.answers import answering, held, waiting
 from rawsides.frames import BINARY, PING, TEXT, create, event, frame, hear, said, socket, text
 from rawsides.rig import becomes
+
+from proxy.web.socket.socket import REST_S, UNTAKEN_MAX
 
 
 async def told(client):
@@ -166,3 +170,59 @@ async def test_words_of_ours_stand_between_messages_of_the_upstream(start):
     assert (await hear(client)).raw == whole
     await link.send(event("completed", "r1"))
     await held(rig, 0)
+
+
+FLOODS = {
+    "a full queue": ({"max_waiting": 1}, create(), "queue_full"),
+    "large messages": ({"body_limit": "1KiB"}, said(LARGE), "body_too_large"),
+}
+
+
+@pytest.mark.parametrize(("queue", "raw", "code"), FLOODS.values(), ids=FLOODS)
+async def test_flood_of_messages_that_are_refused_is_heard_one_after_the_other(start, queue, raw, code):
+    rig, _, _, _ = await one_waits(start, queue=queue)
+    await waiting(rig)
+    before = len(rig.records)
+    client, link = await socket(rig)
+    await client.send(raw * 8 + said(b"", PING))
+    assert (await told(client))["error"]["code"] == code
+    assert len(rig.records) - before < 8, "others have their turn between them"
+    for _ in range(7):
+        assert (await told(client))["error"]["code"] == code
+    assert (await hear(link)).opcode == PING
+
+
+async def test_messages_that_wait_behind_a_refused_one_are_refused_one_after_the_other(start):
+    rig, _, client, other = await one_waits(start, queue={"max_wait": "1m"})
+    await waiting(rig)
+    await client.send(create() * 8 + said(b"", PING))
+    assert (await hear(other)).opcode == PING
+    await rig.runtime.pause("up", 3600.0)
+    assert (await told(client))["error"]["code"] == "paused"
+    assert len(rig.records) < 9
+    for _ in range(8):
+        assert (await told(client))["error"]["code"] == "paused"
+
+
+async def test_client_that_takes_no_refusal_is_heard_no_further(start, monkeypatch):
+    rig, _, _, _ = await one_waits(start, queue={"max_waiting": 1})
+    await waiting(rig)
+    client, _ = await socket(rig)
+    monkeypatch.setattr("proxy.web.socket.socket.UNTAKEN_MAX", -1)
+    await client.send(create() * 3)
+    await told(client)
+    await asyncio.sleep(10 * REST_S)
+    assert client.unheard() == 0
+    monkeypatch.setattr("proxy.web.socket.socket.UNTAKEN_MAX", UNTAKEN_MAX)
+    await told(client)
+    await told(client)
+
+
+async def test_client_that_leaves_in_the_rest_after_a_refusal_is_missed(start):
+    rig, _, _, _ = await one_waits(start, queue={"max_waiting": 1})
+    await waiting(rig)
+    client, link = await socket(rig)
+    await client.send(create() * 30)
+    await told(client)
+    client.close()
+    assert (await link.end())[1] in ("fin", "rst")
