@@ -101,7 +101,7 @@ async def test_each_answer_of_a_socket_belongs_to_the_repository_too(start, proj
             client.says(create(**said))
             await hear(link)
             assert [slot.ticket.workspace for slot in rig.scheduler.slots()] == [workspace]
-            await link.send(event("completed", "r"))
+            await link.send(event("completed", workspace))
             await becomes(lambda: not rig.scheduler.held, "answered")
 
 
