@@ -156,6 +156,10 @@ class Scheduler:
             return self._flush()
         return []
 
+    def beside(self, ticket: Ticket, now: float) -> Slot:
+        """For a request that takes no slot: by what its answer is told in the place of one. It is never held."""
+        return Slot(ticket, self._queue.slots.grants, now)
+
     def rate_limited(
         self, slot: Slot, *, status: int, kind: str, retry_after_ms: int | None, now: float, now_ms: int
     ) -> list[Effect]:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from proxy.errors import BadFrame
 from proxy.web.socket.protocol import READ_END, READ_MAX
-from proxy.wire.exchange import Exchange
+from proxy.wire.exchange import Exchange, Sink
 from proxy.wire.head import ResponseHead
 from proxy.wire.relay import Relay
 from proxy.wire.websocket import CLOSE, TEXT, Frame, FrameReader
@@ -39,10 +39,11 @@ class Hearer(Protocol):
 
 
 class Downward:
-    """The sink of a socket's exchange, in front of its relay, which is alone with an answer that switches nothing."""
+    """The sink of a socket's exchange, in front of its relay. An answer that switches nothing goes to `otherwise`."""
 
-    def __init__(self, relay: Relay, hearer: Hearer) -> None:
+    def __init__(self, relay: Relay, hearer: Hearer, otherwise: Sink) -> None:
         self._relay = relay
+        self._otherwise = otherwise
         self._hearer = hearer
         self._exchange: Exchange | None = None
         self._reader = FrameReader(masks=False, keep=READ_MAX, keep_end=READ_END)
@@ -90,8 +91,8 @@ class Downward:
 
     def begin(self, head: ResponseHead, length: int, data: bytes) -> None:
         if self._exchange is not None:
-            self._exchange.sink = self._relay
-        self._relay.begin(head, length, data)
+            self._exchange.sink = self._otherwise
+        self._otherwise.begin(head, length, data)
 
     def switch(self, head: ResponseHead) -> None:
         self._relay.switch(head)

@@ -34,6 +34,17 @@ class Entrance:
         if self._asks_peer:
             await self._runtime.peers.workspace(self._request.connection)
 
+    def handshake(self) -> Ticket:
+        """What the handshake is called, which takes no slot and waits for none."""
+        runtime, now_ms = self._runtime, self._runtime.clock.wall_ms()
+        return Ticket(
+            id=runtime.next_ticket_id(),
+            workspace=self._whole.workspace or DEFAULT_WORKSPACE,
+            conversation=None,
+            prompt_started_at=now_ms,
+            path=self._path,
+        )
+
     def answer(self, carrier: Carrier, message: Message, create: Create) -> Answer:
         """For a message that takes a slot; what it says is not needed behind this."""
         runtime, now_ms = self._runtime, self._runtime.clock.wall_ms()

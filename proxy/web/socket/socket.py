@@ -7,11 +7,13 @@
 import asyncio
 import os
 
+from proxy.config import Upstream
 from proxy.errors import BadFrame, OwnAnswer, UpstreamCut
 from proxy.service.gate import CREDENTIALS
 from proxy.service.record import RequestRecord
 from proxy.service.runtime import Runtime
 from proxy.web.budget import BodyBudget
+from proxy.web.judge import Judge
 from proxy.web.outcome import carry
 from proxy.web.passage import Flow, Passage
 from proxy.web.routing import Route
@@ -63,7 +65,8 @@ class Socket:
         self._passage = Passage(
             request, head, view.pool(upstream), Flow(), runtime.clock, tunnel_idle_s=None, switched=self
         )
-        self._down = Downward(self._passage.relay, self)
+        self._judge = self._judging(runtime, upstream)
+        self._down = Downward(self._passage.relay, self, self._judge)
         self._exchange: Exchange | None = None
         self._leaving = False  # the proxy shuts down
         self._closing = False  # a close frame has passed, or a fault: nothing more is asked
@@ -82,11 +85,13 @@ class Socket:
         """Shake hands, and carry what is said until one side ends. OwnAnswer if the upstream could not be reached."""
         try:
             await self._entrance.know_peer()
-            sending = self._passage.send(self._down, upgrade=True, started=self._down.attach)
-            await carry(sending, self._passage, self._record)
+            sending = self._passage.send(self._down, upgrade=True, started=self._started)
+            await carry(sending, self._passage, self._record, judge=self._judge)
             if self._at_fault:
                 self._record.outcome = "cut"
         finally:
+            self._judge.close()
+            self._record.refused = self._judge.refused
             self._over()
 
     def leave(self) -> None:
@@ -226,6 +231,16 @@ class Socket:
         self._passage.abort(why)
 
     # --- inside ---
+
+    def _judging(self, runtime: Runtime, upstream: Upstream) -> Judge:
+        """Who reads the answer to a handshake that is refused; it says to the queue what any other would."""
+        admission, clock = runtime.admission(upstream.provider_id), runtime.clock
+        slot = admission.scheduler.beside(self._entrance.handshake(), clock.now())
+        return Judge(self._passage.relay, admission, slot, preset=upstream.preset, absorb=False, clock=clock)
+
+    def _started(self, exchange: Exchange) -> None:
+        self._down.attach(exchange)
+        self._judge.attach(exchange)
 
     def _rested(self) -> None:
         connection = self._request.connection

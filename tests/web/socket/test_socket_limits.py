@@ -3,6 +3,7 @@
 import pytest
 from rawsides.answers import answering, held, waiting
 from rawsides.frames import CLOSE, PING, TEXT, create, event, frame, hear, said, socket, text
+from rawsides.message import begun, get
 from rawsides.rig import becomes
 
 LIMITED = frame(
@@ -248,3 +249,33 @@ async def test_last_event_that_is_too_long_to_be_parsed_ends_its_answer(start):
         assert await client.exactly(sent) == whole[at : at + sent]
         at += sent
     await held(rig, 0)
+
+
+BUSY = b'{"error":{"type":"rate_limit_error","code":"rate_limit_exceeded","message":"slow down"}}'
+
+
+async def shaken(rig, answer):
+    """A handshake that is answered so, without a switch."""
+    client, link = await rig.ask(get("/up/v1/responses", "Connection: Upgrade", "Upgrade: websocket"))
+    await link.head()
+    await link.send(answer)
+    assert await client.exactly(len(answer)) == answer
+
+
+async def test_handshake_that_is_refused_for_a_limit_pauses_as_any_other_request(start):
+    rig = await start({"limit": 3, "auto_reduce": True})
+    await shaken(
+        rig,
+        begun("Retry-After: 7", f"Content-Length: {len(BUSY)}", status="429 Too Many Requests") + BUSY,
+    )
+    await becomes(lambda: rig.scheduler.paused_until_at is not None, "paused")
+    record = await rig.record()
+    assert (record.status, record.refused, record.counted, rig.scheduler.held) == (429, "rate", False, 0)
+
+
+@pytest.mark.parametrize("status", ["401 Unauthorized", "426 Upgrade Required", "500 Internal Server Error"])
+async def test_handshake_that_is_refused_for_another_reason_pauses_nothing(start, status):
+    rig = await start({"limit": 3})
+    await shaken(rig, begun("Content-Length: 2", status=status) + b"no")
+    await rig.record()
+    assert (rig.scheduler.paused_until_at, rig.scheduler.limit, rig.scheduler.held) == (None, 3, 0)

@@ -84,7 +84,7 @@ CUTS = st.lists(st.integers(0, 10**7), max_size=10)
 @example([(TEXT, WORDS, [(False, frame(WORDS))]), (TEXT, b"", [(False, frame(b""))])], [8], False)
 def test_what_the_upstream_says_passes_but_for_what_is_kept_back(made, cuts, holds):
     relay, hearer = Relay(), Hearer(holds)
-    down = hearer.down = Downward(relay, hearer)
+    down = hearer.down = Downward(relay, hearer, relay)
     whole = b"".join(raw for *_, frames in made for _, raw in frames)
     for piece in pieces_of(whole, cuts):
         down.data(piece)
