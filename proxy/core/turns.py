@@ -9,6 +9,8 @@
 # Rule 5: what a client asks beside its work (a title, a summary to remember) begins no turn, is no reason for another
 #         request to continue one, and is not remembered as the conversation's last body. It is told by what it lacks:
 #         a request without tools in a conversation whose others have them.
+# Rule 6: a resend presupposes that what it repeats was not answered, where only the conversation's beginning names it:
+#         there a script that asks the same words again and again would be one prompt for ever.
 
 from collections import OrderedDict
 from math import inf
@@ -27,6 +29,7 @@ class TurnHints(NamedTuple):
     `side`: a sub-agent or side request, whose closing user text no person has typed.
     `tools`: the model is offered tools (True) or none (False).
     `body_hash`: equal for equal bodies.
+    `nameless`: the conversation is known by its beginning alone, which others may share.
     """
 
     parent: str | None = None
@@ -36,6 +39,7 @@ class TurnHints(NamedTuple):
     side: bool = False
     tools: bool | None = None
     body_hash: int | None = None
+    nameless: bool = False
 
 
 NO_HINTS = TurnHints()
@@ -44,7 +48,7 @@ NO_HINTS = TurnHints()
 class _Session:
     """One conversation with the sub-agents that name it as their parent."""
 
-    __slots__ = ("body_hash", "idle_at", "open", "open_without_tools", "prompts", "started_at", "tools")
+    __slots__ = ("answered", "body_hash", "idle_at", "open", "open_without_tools", "prompts", "started_at", "tools")
 
     def __init__(self, started_at: int) -> None:
         self.started_at = started_at  # of the current turn, epoch ms
@@ -53,6 +57,7 @@ class _Session:
         self.tools = False  # its own requests offer some
         self.idle_at = -inf  # when the last of the conversation's steps ended, monotonic
         self.body_hash: int | None = None  # of the last request that had one
+        self.answered = False  # that request was
         self.prompts: dict[str, int] = {}  # prompt id -> its start, oldest first
 
     def is_beside(self, hints: TurnHints) -> bool:
@@ -72,11 +77,19 @@ class _Session:
 class OpenRequest:
     """One request from `begin` to `end`; `started_at` is its prompt start in epoch milliseconds."""
 
-    __slots__ = ("session", "started_at", "without_tools")
+    __slots__ = ("body_hash", "session", "started_at", "without_tools")
 
-    def __init__(self, started_at: int, session: _Session | None, *, without_tools: bool = False) -> None:
+    def __init__(
+        self,
+        started_at: int,
+        session: _Session | None,
+        *,
+        body_hash: int | None = None,
+        without_tools: bool = False,
+    ) -> None:
         self.started_at = started_at
         self.session = session
+        self.body_hash = body_hash
         self.without_tools = without_tools
 
 
@@ -115,19 +128,22 @@ class Turns:
         if hints.prompt_id is not None:
             session.remember(hints.prompt_id, started_at)
         if hints.body_hash is not None and not hints.side and not session.is_beside(hints):
-            session.body_hash = hints.body_hash
+            session.body_hash, session.answered = hints.body_hash, False
         without_tools = hints.tools is False and hints.continues is not True
         session.open += 1
         session.open_without_tools += without_tools
-        return OpenRequest(started_at, session, without_tools=without_tools)
+        return OpenRequest(started_at, session, body_hash=hints.body_hash, without_tools=without_tools)
 
-    def end(self, request: OpenRequest, now: float) -> None:
-        """The request has ended. A second call for the same one does nothing."""
+    def end(self, request: OpenRequest, now: float, *, answered: bool = False) -> None:
+        """The request has ended; `answered`: with an answer after which a client does not send it again. A second call
+        for the same one does nothing."""
         session = request.session
         if session is not None:
             request.session = None
             session.open -= 1
             session.open_without_tools -= request.without_tools
+            if answered and request.body_hash == session.body_hash:
+                session.answered = True
             beside = session.tools and request.without_tools
             if session.idle_at < now and not beside:
                 session.idle_at = now
@@ -157,7 +173,8 @@ class Turns:
 
     def _begins(self, session: _Session, hints: TurnHints, now: float) -> bool:
         live = self._live(session, now)
-        if live and hints.body_hash is not None and hints.body_hash == session.body_hash:
+        again = hints.body_hash is not None and hints.body_hash == session.body_hash
+        if again and live and not (hints.nameless and session.answered):
             return False  # a resend, with all its headers; long after, an equal body is only a habit
         if hints.user_initiated is not None:
             return hints.user_initiated

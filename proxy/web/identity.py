@@ -99,7 +99,8 @@ class Reader:
                     started_at = started_at or _codex_start(codex, now_ms, bad)
                 turn = _turn(headers, codex, _id(named.prompt_id))
                 undecided = _undecided(started_at, turn)
-            if conversation is None and fingerprint:
+            nameless = conversation is None and fingerprint
+            if nameless:
                 conversation = identity_fingerprint.fingerprint(self._key, headers, said)
             if conversation is not None and undecided:
                 turn = TurnHints(  # undecided: there is no prompt id
@@ -109,6 +110,7 @@ class Reader:
                     side=turn.side,
                     tools=identity_body.offers_tools(said),
                     body_hash=hash(raw) if 0 < len(raw) <= identity_body.READ_BYTES else None,
+                    nameless=nameless,
                 )
         return Identity(workspace or DEFAULT_WORKSPACE, conversation, started_at, turn, tuple(bad))
 

@@ -31,6 +31,13 @@ async def carry(sending: Awaitable[None], passage: Passage, record: RequestRecor
         note(passage, record)
 
 
+def is_answered(record: RequestRecord) -> bool:
+    """Whether a client has what it asked for, or a refusal for good: SDKs try 408, 409, 429 and 500 and above again."""
+    if record.outcome != "completed" or record.refused is not None or record.status is None:
+        return False
+    return record.status < 500 and record.status not in _PASSING
+
+
 def note(passage: Passage, record: RequestRecord) -> None:
     """Write down what has passed so far."""
     relay = passage.relay
@@ -63,6 +70,7 @@ def _answer(error: WireError, record: RequestRecord) -> OwnAnswer:
     return OwnAnswer("upstream_bad_response", f"{upstream}: {error}")
 
 
+_PASSING = (408, 409, 425, 429)
 _REASONS = {
     "silent": "since no byte has moved for slot_timeout",
     "max_hold": "since it was held for max_hold",

@@ -16,7 +16,7 @@ from proxy.service.runtime import Runtime
 from proxy.web.budget import Share
 from proxy.web.identity import DEFAULT_WORKSPACE, Identity
 from proxy.web.judge import Judge
-from proxy.web.outcome import carry, note
+from proxy.web.outcome import carry, is_answered, note
 from proxy.web.passage import Passage
 from proxy.web.patience import Patience, interims
 from proxy.web.routing import Route
@@ -87,7 +87,7 @@ class Turn:
         finally:
             share.close()
             if opened is not None:
-                self._runtime.turns.end(opened, self._runtime.clock.now())
+                self._runtime.turns.end(opened, self._runtime.clock.now(), answered=is_answered(self._record))
 
     def _identify(self) -> Identity:
         identity = self._view.reader.read(

@@ -283,6 +283,47 @@ def test_what_a_request_without_tools_says_itself_is_believed(said: TurnHints) -
     assert story.starts(6, TOOL_RESULT) == 5
 
 
+SAME = TurnHints(continues=False, body_hash=1)
+
+
+@pytest.mark.parametrize(
+    ("hints", "answered", "start"),
+    [
+        (SAME, False, 0),
+        (SAME, True, 0),  # a client that names its conversation may have missed the answer
+        (SAME._replace(nameless=True), False, 0),
+        (SAME._replace(nameless=True), True, 5),
+        (SAME._replace(nameless=True, continues=None), True, 0),  # only the gap tells
+        (SAME._replace(nameless=True, continues=True), True, 0),
+    ],
+)
+def test_the_same_words_again_after_an_answer_are_another_prompt_where_the_beginning_is_all_that_names_it(
+    hints: TurnHints, answered: bool, start: float
+) -> None:
+    story = Story()
+    story.turns.end(story.begin(0, hints), 1, answered=answered)
+    assert story.starts(5, hints) == start
+
+
+def test_the_same_words_while_others_are_open_belong_to_them_and_each_has_its_own_answer() -> None:
+    story, nameless = Story(), SAME._replace(nameless=True)
+    first, second = story.begin(0, nameless), story.begin(1, nameless)
+    story.turns.end(first, 2, answered=True)
+    assert second.started_at == EPOCH_MS
+    assert story.begin(3, nameless).started_at == EPOCH_MS
+
+
+def test_an_answer_to_something_else_does_not_answer_what_is_sent_again() -> None:
+    story, nameless = Story(), SAME._replace(nameless=True)
+    lost, other = story.begin(0, nameless), story.begin(0, nameless._replace(body_hash=2))
+    story.turns.end(lost, 1)
+    story.turns.end(other, 1, answered=True)
+    assert story.starts(2, nameless._replace(body_hash=3)) == 2
+    lost = story.begin(3, nameless._replace(body_hash=4))
+    story.turns.end(lost, 4)
+    assert story.starts(5, nameless._replace(body_hash=4)) == 3
+
+
 def test_a_last_step_to_which_no_tools_are_offered_is_a_step() -> None:
     story = Story()
     story.starts(0, STEP)
@@ -355,6 +396,7 @@ HINTS = st.builds(
     side=st.booleans(),
     tools=st.none() | st.booleans(),
     body_hash=st.none() | st.sampled_from([1, 2]),
+    nameless=st.booleans(),
 )
 STEPS = st.lists(
     st.tuples(st.floats(0, 400), st.none() | IDS, HINTS, st.none() | st.integers(-9000, 9000), st.booleans())

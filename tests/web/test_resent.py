@@ -116,3 +116,33 @@ async def test_another_request_of_the_older_conversation_s_next_prompt_does_not(
     assert await order(link, 2) == ["younger", "older"]
     await older.client.until(b"ok")
     await younger.client.until(b"ok")
+
+
+@pytest.mark.parametrize(
+    ("status", "lines", "resent"),
+    [
+        ("200 OK", [], False),
+        ("400 Bad Request", [], False),
+        ("500 Internal Server Error", [], True),
+        ("409 Conflict", [], True),
+        ("200 OK", ["x-session-id: named"], True),
+    ],
+)
+async def test_the_same_again_after_an_answer_is_no_resend_where_the_words_are_all_that_names_it(
+    start, status, lines, resent
+):
+    rig = await start({"limit": 1})
+    script, other = Agent("script", *lines), Agent("other")
+    client, link = await rig.ask(post("/up/script", script._body, *lines))
+    await link.until(b"}]}")
+    await time_passes(rig)
+    await link.send(f"HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\nok".encode())
+    await client.until(b"ok")
+    await becomes(lambda: not rig.scheduler.in_flight, "the slot is free")
+    holder = await rig.client()
+    await holder.send(post("/up/holder", b"{}"))
+    await link.until(b"{}")  # on the same connection
+    await other.asks(rig)
+    await time_passes(rig)
+    await script.asks(rig)
+    assert await order(link, 2) == (["script", "other"] if resent else ["other", "script"])
