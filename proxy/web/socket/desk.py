@@ -165,7 +165,7 @@ class Desk:
             return False
         asked = self._under_way.whose(event)
         if asked is None:  # an error may be told twice, as `error` and as `response.failed`
-            return bool(self._withheld and frames) and event.fails
+            return bool(frames) and event.fails and (bool(self._withheld) or self._under_way.any_again())
         answer = asked.answer
         if answer is None:
             if event.ends:

@@ -23,7 +23,8 @@ from proxy.wire.websocket import BAD_TEXT, TEXT, frame_bytes
 READ_MAX = 1024 * 1024  # bytes of one message of the upstream's; a longer one says at one of its ends what it is
 READ_END = 4 * 1024  # bytes of its end: not every server has the type in front, as OpenAI has it
 CREATED = "response.created"
-_FAILURES = frozenset({"error", "response.failed"})
+ERROR, FAILED = "error", "response.failed"
+_FAILURES = frozenset({ERROR, FAILED})
 # `response.done` is the Realtime API's, which asks for answers in the same words.
 _ENDS = _FAILURES | {"response.completed", "response.incomplete", "response.cancelled", "response.done"}
 _ASKS = b"response.create"
@@ -124,7 +125,7 @@ def read_event(payload: bytes, end: bytes | None) -> Event | None:
     said = _object(payload) if end is None else None
     if said is None:
         said = _ends_of(payload, payload[-READ_END:] if end is None else end)
-    kind = _text(said.get("type")) or ("error" if said.get("error") else None)
+    kind = _text(said.get("type")) or (ERROR if said.get("error") else None)
     response, status = said.get("response"), said.get("status", said.get("status_code"))
     if kind is None:
         return None

@@ -5,12 +5,14 @@
 # Rule 2: an id that has ended is nobody's: an end may be told twice, and the second must not end the next answer. An id
 #         that nobody knows may be an open answer's: there are gateways that name another at the end than at the
 #         beginning. One that begins anew is a new answer's: there are some that give them all the same.
+# Rule 3: what fails twice at once, as `error` and then as `response.failed`, has failed once: the second is nobody's as
+#         long as nothing of the next answer has come. Two of the same kind are two answers', as far as one can know.
 
 from collections import deque
 from collections.abc import Iterator
 
 from proxy.web.socket.answer import Answer
-from proxy.web.socket.protocol import Event
+from proxy.web.socket.protocol import ERROR, FAILED, Event
 
 ENDED_KNOWN = 64  # ids of one socket's answers; the second end comes soon behind the first
 
@@ -32,6 +34,7 @@ class UnderWay:
     def __init__(self) -> None:
         self._asked: list[Asked] = []
         self._ended: deque[str] = deque(maxlen=ENDED_KNOWN)
+        self._told = False  # the last that was said is an `error`, which has ended an answer
 
     def __repr__(self) -> str:
         return f"<UnderWay {len(self._asked)}>"
@@ -49,6 +52,7 @@ class UnderWay:
     def end(self, asked: Asked, event: Event) -> None:
         """The upstream will say no more of it."""
         self._asked.remove(asked)
+        self._told = event.kind == ERROR
         response = asked.response or event.response
         if response is not None and all(other.response != response for other in self._asked):
             self._ended.append(response)
@@ -64,6 +68,10 @@ class UnderWay:
     def any_unbegun(self) -> bool:
         return any(not answer.begun for answer in self.answers())
 
+    def any_again(self) -> bool:
+        """Whether one is asked for again after a refusal, and nothing of it has come."""
+        return any(answer.tries and not answer.begun for answer in self.answers())
+
     def moved(self, size: int, now: float) -> None:
         """Bytes of messages have come. Whose they are is not looked at: the oldest has them, and all are alive."""
         for answer in self.answers():
@@ -72,6 +80,7 @@ class UnderWay:
 
     def whose(self, event: Event) -> Asked | None:
         """The one that an event is about."""
+        told, self._told = self._told, False
         if event.begins:
             fresh = [asked for asked in self._asked if asked.response is None]
             found = next((asked for asked in fresh if asked.stream == event.stream), fresh[0] if fresh else None)
@@ -84,4 +93,6 @@ class UnderWay:
         if found is not None or event.response in self._ended:
             return found
         same = (asked for asked in self._asked if event.stream is not None and asked.stream == event.stream)
-        return next(same, None) or next(iter(self._asked), None)
+        found = next(same, None) or next(iter(self._asked), None)
+        again = told and event.kind == FAILED and found is not None and found.response is None
+        return None if again else found

@@ -48,6 +48,35 @@ async def test_error_that_is_told_twice_does_not_end_the_message_behind_it(start
     await held(rig, 0)
 
 
+@pytest.mark.parametrize("second", [event("failed", "r1"), event("failed")])
+async def test_error_that_is_told_twice_before_anything_else_does_not_end_the_message_behind_it(start, second):
+    rig = await start({"limit": 1})
+    client, link = await socket(rig)
+    await client.send(create())
+    await hear(link)
+    await passes(link, client, ERROR)
+    await held(rig, 0)
+    await client.send(create())
+    await hear(link)
+    await passes(link, client, second)
+    assert rig.scheduler.held == 1
+    await passes(link, client, event("failed", "r2"))
+    await held(rig, 0)
+
+
+async def test_second_telling_of_an_absorbed_refusal_is_kept_back_too(start):
+    rig = await start({"limit": 1, "absorb": 2, "pause": {"default": "1ms", "max": "1ms"}, "auto_reduce": False})
+    client, link = await socket(rig)
+    await client.send(create())
+    await hear(link)
+    refusal = {"message": "no", "type": "rate_limit_error", "code": "rate_limit_exceeded"}
+    await link.send(frame(text({"type": "error", "status": 429, "error": refusal})))
+    await hear(link)
+    await link.send(event("failed", "r1", about={"error": refusal}) + event("created", "r2"))
+    assert (await hear(client)).json["type"] == "response.created"
+    assert rig.scheduler.held == 1
+
+
 async def test_late_word_of_an_answer_that_has_ended_does_not_begin_the_next(start):
     rig = await start({"limit": 1})
     client, link = await socket(rig)
