@@ -83,13 +83,14 @@ def env(
     notes = [entry.note, entry.abroad if chosen != entry.upstream else "", _other_dialect(entry, urls[chosen])]
     answer = {"tool": tool, "line": line, "where": entry.where, "notes": [note for note in notes if note]}
     output.answer(answer if sends is None else {**answer, "headers": {"line": sends, "where": sends_where}})
-    output.say(line)
-    if entry.where:
-        output.remark(f"slotgate: this goes into {entry.where}")
+    if sends is None or not entry.headers_say_all:
+        output.say(line)
+        if entry.where:
+            output.remark(f"slotgate: this goes into {entry.where}")
     if sends is not None:
         output.say(sends)
         if sends_where:
-            output.remark(f"slotgate: the headers go into {sends_where}")
+            output.remark(f"slotgate: {'this goes' if entry.headers_say_all else 'the headers go'} into {sends_where}")
     for note in filter(None, notes):
         output.remark(f"slotgate: {note}")
 

@@ -25,7 +25,7 @@ class Tool:
     provider whose own API is Anthropic's, of a tool that speaks both.
 
     `headers` is the line that sends headers, "" if none is known; one of SPELLINGS stands for them in it, `{url}` as
-    in `line`. It goes into the same place, or into `headers_where`."""
+    in `line`: it says all that `line` does then. It goes into the same place, or into `headers_where`."""
 
     title: str
     line: str
@@ -69,6 +69,11 @@ class Tool:
         for spelling, spell in SPELLINGS.items():
             line = line.replace(spelling, spell(headers))
         return line.replace("{provider}", self._provider(upstream, url))
+
+    @property
+    def headers_say_all(self) -> bool:
+        """Whether the line for headers stands in place of the other one."""
+        return "{url}" in self.headers
 
     def _native(self, url: BaseUrl) -> bool:
         """Whether it speaks Anthropic's API there, though it mostly speaks another."""
@@ -138,7 +143,7 @@ _UNTRIED = "this is what its documentation says; it was not tried"
 
 _ANTHROPIC_HEADERS = "export ANTHROPIC_CUSTOM_HEADERS={lines}"
 _OPENAI_HEADERS = "export OPENAI_CUSTOM_HEADERS={lines}"
-_OPENCODE_HEADERS = '{"provider": {"{provider}": {"options": {"headers": {json}}}}}'
+_OPENCODE_HEADERS = '{"provider": {"{provider}": {"options": {"baseURL": "{url}", "headers": {json}}}}}'
 _OPENCODE = '{"provider": {"{provider}": {"options": {"baseURL": "{url}"}}}}'
 _OPENCODE_ABROAD = 'a provider that it does not know by this name needs "npm" and "models" there too'
 
@@ -166,7 +171,8 @@ TOOLS: Mapping[str, Tool] = MappingProxyType(
             # Of its own providers Codex lets only the URL be set, and of others it wants all of this.
             headers='model_providers.slotgate = {name = "Slotgate", base_url = "{url}", env_key = "OPENAI_API_KEY", '
             "http_headers = {toml}}",
-            headers_where='~/.codex/config.toml, beside model_provider = "slotgate" and in place of openai_base_url;'
+            headers_where="~/.codex/config.toml, at its top level, in place of openai_base_url and beside "
+            'model_provider = "slotgate";'
             " its login at ChatGPT does not count then, OPENAI_API_KEY does",
         ),
         "opencode": Tool(
@@ -244,7 +250,7 @@ TOOLS: Mapping[str, Tool] = MappingProxyType(
             title="Crush",
             line='{"providers": {"{provider}": {"base_url": "{url}"}}}',
             where="crush.json",
-            headers='{"providers": {"{provider}": {"extra_headers": {json}}}}',
+            headers='{"providers": {"{provider}": {"base_url": "{url}", "extra_headers": {json}}}}',
             note=_UNTRIED,
             abroad='a provider that it does not know by this name needs "type", "api_key" and "models" there too',
         ),

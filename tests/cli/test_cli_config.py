@@ -185,9 +185,9 @@ def test_env_prints_the_line_that_sends_headers_of_one_s_own(run: Run) -> None:
     answer = json.loads(run("env", "codex", *HEADERS, "--json").stdout)
     assert 'beside model_provider = "slotgate"' in answer["headers"]["where"]
     assert answer["headers"]["where"] in run("env", "codex", *HEADERS).stderr
-    lines = run("env", "codex", "--workspace", "w", *HEADERS).stdout.splitlines()
-    provider = tomllib.loads(lines[1])["model_providers"]["slotgate"]
-    assert provider["base_url"] == tomllib.loads(lines[0])["openai_base_url"] == "http://127.0.0.1:8787/~w/openai/v1"
+    (line,) = run("env", "codex", "--workspace", "w", *HEADERS).stdout.splitlines()
+    provider = tomllib.loads(line)["model_providers"]["slotgate"]
+    assert provider["base_url"] == "http://127.0.0.1:8787/~w/openai/v1"
     assert provider["name"], "Codex does not start without one"
     assert provider["env_key"] == "OPENAI_API_KEY", "else it sends no key"
     result = run("env", "cline", *HEADERS)
@@ -199,7 +199,7 @@ def test_env_prints_the_line_that_sends_headers_of_one_s_own(run: Run) -> None:
 @pytest.mark.parametrize("tool", [name for name, tool in TOOLS.items() if tool.headers])
 def test_headers_are_spelled_as_the_tool_s_setting_wants_them(run: Run, tool: str) -> None:
     """As a shell, TOML, YAML or JSON reads the line."""
-    line = run("env", tool, *HEADERS).stdout.splitlines()[1]
+    line = run("env", tool, *HEADERS).stdout.splitlines()[-1]
     wanted = {"X-Slotgate-Workspace": "a \"b\" 'c'", "X-B": "d"}
     if line.startswith("export "):
         variable = line.split("=")[0].removeprefix("export ")
@@ -214,7 +214,16 @@ def test_headers_are_spelled_as_the_tool_s_setting_wants_them(run: Run, tool: st
         found = yaml.safe_load(line.replace("http_options=", "http_options: "))
         while len(found) == 1:
             (found,) = found.values()
+        found = found.get("headers", found.get("extra_headers", found))
     assert found == wanted
+
+
+@pytest.mark.parametrize("tool", ["opencode", "kilo", "crush"])
+def test_what_goes_into_a_file_of_json_is_one_document(run: Run, tool: str) -> None:
+    result = run("env", tool, *HEADERS)
+    ((entry,),) = (provider.values() for provider in json.loads(result.stdout).values())
+    assert "http://127.0.0.1:8787/" in str(entry)
+    assert result.stderr.count("goes into") == 1
 
 
 def test_env_refuses_an_upstream_that_has_no_api_for_the_tool(run: Run) -> None:
