@@ -41,8 +41,8 @@ _BY: Schema = {"enum": ["file", "api", "auto"], "description": "who set the valu
 _RATE_LIMIT: dict[str, Schema] = {"at": TIME, "status": COUNT, "kind": TEXT, "retryAfterMs": MAYBE_COUNT}
 _WHO: dict[str, Schema] = {
     "id": TEXT,
-    "conversationId": MAYBE_TEXT,
-    "workspaceId": TEXT,
+    "conversationId": {**MAYBE_TEXT, "description": "fp:… where only its beginning names it; null: nothing does"},
+    "workspaceId": {**TEXT, "description": "default: nothing says one"},
     "promptStartedAt": TIME,
     "path": TEXT,
 }
