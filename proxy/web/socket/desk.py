@@ -24,6 +24,8 @@ from proxy.web.socket.protocol import Create, Event, may_matter, read_create, re
 from proxy.web.socket.under_way import UnderWay
 from proxy.web.socket.upward import Message
 
+UNDER_WAY_MAX = 64  # answers of one socket at the same time, those without a slot among them; Codex has one
+
 
 class Line(Carrier, Protocol):
     """The two connections."""
@@ -103,6 +105,8 @@ class Desk:
         """Pass on what need not wait any more."""
         while self._pending and self._waiting is None and not (self._closed or self._resting):
             message, create = self._pending[0]
+            if create is not None and len(self._under_way) >= UNDER_WAY_MAX:
+                return
             if create is None or not create.generates:
                 self._pending.popleft()
                 self._pass(message, create)
@@ -191,8 +195,7 @@ class Desk:
         self._under_way.is_behind()
         if create is not None:
             self._under_way.add(create.stream, None)
-        for raw in message.frames:
-            self._line.send(raw)
+        self._line.send(b"".join(message.frames))
         message.share.close()
 
     def _ask(self, message: Message, create: Create) -> None:
@@ -239,8 +242,7 @@ class Desk:
             return
         self._under_way.is_behind()
         self._under_way.add(answer.stream, answer)
-        for raw in answer.message.frames:
-            self._line.send(raw)
+        self._line.send(b"".join(answer.message.frames))
         if not self._may_absorb(answer):
             answer.message.frames = []
         answer.message.share.close()

@@ -49,6 +49,7 @@ class Downward:
         self._reader = FrameReader(masks=False, keep=READ_MAX, keep_end=READ_END)
         self._holding = False  # the present message
         self._held: list[bytes] = []  # its frames that are whole
+        self._held_size = 0  # bytes of those
         self._read: list[bytes] = []  # what it says so far
         self._size = 0  # of what is read of it
         self._is_text = False
@@ -141,7 +142,7 @@ class Downward:
             while at < len(data):
                 if reader.between_messages:
                     self._put_between(passing)
-                    self._holding = self._hearer.holds
+                    self._holding, self._held_size = self._hearer.holds, 0
                 frame, end = reader.take(data, at)
                 self._count(end - at)
                 if self._holding:
@@ -169,12 +170,12 @@ class Downward:
             return [frame.raw]  # it may stand between the frames of a message
         if frame is not None:
             self._held.append(frame.raw)
+            self._held_size += len(frame.raw)
             if frame.fin:
                 held, self._held, self._holding = self._held, [], False
                 return [] if self._hear(frame, b"".join(held)) else held
             self._hear(frame)
-        held_so_far = sum(map(len, self._held)) + len(self._reader.partial())
-        if held_so_far <= HELD_MAX:
+        if self._held_size + len(self._reader.partial()) <= HELD_MAX:
             return []
         self._holding = False
         held, self._held = [*self._held, self._reader.partial()], []
@@ -201,7 +202,8 @@ class Downward:
         said = frame.payload()
         self._size += frame.length
         if self._end is None:
-            self._read.append(said)
+            if said:  # a flood of empty ones takes no memory
+                self._read.append(said)
             if frame.length <= len(said) and self._size <= READ_MAX:
                 return
         self._end = b"".join((self._end or b"", said[-READ_END:], frame.end))[-READ_END:]

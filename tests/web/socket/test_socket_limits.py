@@ -6,6 +6,10 @@ from rawsides.frames import CLOSE, PING, TEXT, create, event, frame, hear, said,
 from rawsides.message import begun, get
 from rawsides.rig import becomes
 
+from proxy.web.socket.desk import UNDER_WAY_MAX
+from proxy.web.socket.downward import Downward
+from proxy.web.socket.socket import Socket
+
 LIMITED = frame(
     text(
         {
@@ -279,3 +283,50 @@ async def test_handshake_that_is_refused_for_another_reason_pauses_nothing(start
     await shaken(rig, begun("Content-Length: 2", status=status) + b"no")
     await rig.record()
     assert (rig.scheduler.paused_until_at, rig.scheduler.limit, rig.scheduler.held) == (None, 3, 0)
+
+
+async def test_so_many_prewarms_go_up_at_the_same_time_and_the_rest_when_one_has_ended(start):
+    rig = await start({"limit": 1})
+    client, link = await socket(rig)
+    await client.send(create(generate=False) * (UNDER_WAY_MAX + 1) + said(b"", PING))
+    for _ in range(UNDER_WAY_MAX):
+        assert (await hear(link)).json["generate"] is False
+    assert (await hear(link)).opcode == PING
+    await link.send(event("created", "r1") + event("completed", "r1"))
+    assert (await hear(link)).json["generate"] is False
+
+
+async def test_message_in_very_many_fragments_goes_up_in_one_piece_of_work(start, monkeypatch):
+    rig = await start({"limit": 1})
+    client, link = await socket(rig)
+    sent = []
+    send = Socket.send
+    monkeypatch.setattr(Socket, "send", lambda self, raw: (sent.append(raw), send(self, raw)))
+    payload = text({"type": "response.create"})
+    raw = said(b"", fin=False) + said(b"", 0, fin=False) * 1000 + said(payload, 0)
+    await client.send(raw)
+    assert await link.exactly(len(raw)) == raw
+    assert sent == [raw]
+
+
+def test_empty_fragments_of_a_message_take_no_memory():
+    class Passed:
+        size = 0
+
+        def data(self, data):
+            self.size += len(data)
+
+    class Hearer:
+        holds = False
+
+        def upstream_moved(self, size):
+            pass
+
+        def caught_up(self):
+            pass
+
+    relay = Passed()
+    down = Downward(relay, Hearer(), relay)
+    raw = frame(b"", fin=False) + frame(b"", 0, fin=False) * 1000
+    down.data(raw)
+    assert (relay.size, down._read) == (len(raw), [])

@@ -48,7 +48,7 @@ async def test_error_that_is_told_twice_does_not_end_the_message_behind_it(start
     await held(rig, 0)
 
 
-@pytest.mark.parametrize("second", [event("failed", "r1"), event("failed")])
+@pytest.mark.parametrize("second", [event("failed", "r1"), event("failed")], ids=["with an id", "without"])
 async def test_error_that_is_told_twice_before_anything_else_does_not_end_the_message_behind_it(start, second):
     rig = await start({"limit": 1})
     client, link = await socket(rig)
