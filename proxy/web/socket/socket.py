@@ -2,7 +2,9 @@
 #
 # Rule 1: the socket itself takes no slot; its desk has those of its answers.
 # Rule 2: an answer that is open ends in its one record, whatever becomes of the socket; the upstream is closed first.
-# Rule 3: a side that breaks the protocol is told so; the other side sees what it would without us: an end.
+# Rule 3: a socket of a configuration that says otherwise now of its upstream asks for nothing more: it is told to come
+#         again, when what is under way has ended.
+# Rule 4: a side that breaks the protocol is told so; the other side sees what it would without us: an end.
 
 import asyncio
 import os
@@ -49,6 +51,9 @@ class Socket:
         budget: BodyBudget,
     ) -> None:
         upstream = route.place.upstream
+        self._runtime = runtime
+        self._settings = view.settings  # that were looked at last
+        self._upstream = upstream
         self._request = request
         self._record = record
         self._entrance = Entrance(runtime, view, request, route, record)
@@ -68,7 +73,8 @@ class Socket:
         self._judge = self._judging(runtime, upstream)
         self._down = Downward(self._passage.relay, self, self._judge)
         self._exchange: Exchange | None = None
-        self._leaving = False  # the proxy shuts down
+        self._leaving = False  # the proxy shuts down, or the configuration has changed
+        self._goodbye = "slotgate is shutting down"
         self._closing = False  # a close frame has passed, or a fault: nothing more is asked
         self._at_fault = False  # the client has said what no client may say
         self._reclaimed: Answer | None = None
@@ -152,7 +158,13 @@ class Socket:
         self.rest()
 
     def message(self, message: Message) -> None:
-        self._desk.message(message)
+        if self._is_outdated():
+            self._goodbye = "the configuration has changed"
+            self.leave()
+        if self._closing:
+            message.share.close()
+        else:
+            self._desk.message(message)
 
     # --- what the upstream says ---
 
@@ -218,7 +230,7 @@ class Socket:
             return
         self._closing = True
         self._up.close()
-        self._down.say_last(close_bytes(GOING_AWAY, "slotgate is shutting down"))
+        self._down.say_last(close_bytes(GOING_AWAY, self._goodbye))
         self.send(close_bytes(GOING_AWAY, "", os.urandom(4)))
         self._close_later(CLOSING_S)
 
@@ -231,6 +243,14 @@ class Socket:
         self._passage.abort(why)
 
     # --- inside ---
+
+    def _is_outdated(self) -> bool:
+        """Whether a reload has made something else of the upstream than what this socket leads to."""
+        if self._settings is self._runtime.settings:
+            return False
+        self._settings = self._runtime.settings
+        old, new = self._upstream, self._settings.upstreams.get(self._upstream.name)
+        return new is None or (new.provider_id, new.url, new.websocket) != (old.provider_id, old.url, old.websocket)
 
     def _judging(self, runtime: Runtime, upstream: Upstream) -> Judge:
         """Who reads the answer to a handshake that is refused; it says to the queue what any other would."""

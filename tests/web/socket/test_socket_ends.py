@@ -330,3 +330,38 @@ async def test_text_that_is_no_json_is_the_upstreams_to_judge(rig):
         await client.send(raw)
         assert (await hear(link)).raw == raw
     assert rig.scheduler.held == 0
+
+
+# --- a reload ---
+
+
+@pytest.mark.parametrize("entry", [{"websocket": "refuse"}, {"provider": "other"}], ids=["refused", "provider"])
+async def test_socket_whose_upstream_is_another_now_asks_for_nothing_more(start, entry):
+    rig = await start({"limit": 1})
+    client, link = await socket(rig)
+    await rig.reconfigure(entry)
+    await client.send(create())
+    for side in (client, link):
+        closing = await hear(side)
+        assert (closing.opcode, closing.payload[:2]) == (CLOSE, (1001).to_bytes(2, "big"))
+    assert rig.scheduler.held == 0
+
+
+async def test_answer_under_way_in_a_reload_is_finished_first(start):
+    rig = await start({"limit": 2})
+    client, link = await socket(rig)
+    await answering(client, link)
+    await rig.reconfigure({"websocket": "refuse"})
+    await client.send(create())
+    assert (await hear(client)).json["error"]["code"] == "draining"
+    await link.send(event("completed", "r1"))
+    assert (await hear(client)).json["type"] == "response.completed"
+    assert (await hear(client)).opcode == CLOSE
+
+
+async def test_reload_that_changes_only_the_limit_changes_nothing_for_a_socket(start):
+    rig = await start({"limit": 1})
+    client, link = await socket(rig)
+    await rig.reconfigure({"limit": 3, "tunnel_idle": "1h"})
+    await answering(client, link)
+    assert rig.scheduler.held == 1
