@@ -20,7 +20,18 @@ _PLAIN = (b"", b"identity")  # content codings that leave a body as it is
 _TOOL_ROLES = ("tool", "function")
 SYSTEM_ROLES = ("system", "developer")  # Claude Code may end with role:system
 _TOOL_RESULT = ("tool_result", "_output")  # Anthropic blocks; Responses items: function_call_output and its kin
-_REMINDER = "<system-reminder>"  # Claude Code appends such text by itself
+# How texts begin that no person has typed. Claude Code's; and aider's 0.86, whose files, as they are at the time, stand
+# in front of what the person says, and which goes on by itself after it has added one.
+_REMINDERS = (
+    "<system-reminder>",
+    "I have *added these files",
+    "Here are summaries of some files",
+    "Here are some READ ONLY files",
+    "Here is the current content of the file",
+    "I am not sharing ",
+    "Don't try and edit any existing code without",
+    "I added these files to the chat:",
+)
 
 
 def plain(raw: bytes, coding: bytes | None) -> bytes:
@@ -126,14 +137,14 @@ def content_of(message: Item) -> object:
 def is_reminder(content: object) -> bool:
     """Whether this is no person's text, but what a client adds by itself."""
     if isinstance(content, str):
-        return content.startswith(_REMINDER)
+        return content.startswith(_REMINDERS)
     parts = [part for part in map(value, content) if isinstance(part, Item)] if isinstance(content, list) else []
     return bool(parts) and all(map(_is_reminder_part, parts))
 
 
 def _is_reminder_part(part: Item) -> bool:
     text = value(part.text)
-    return isinstance(text, str) and text.startswith(_REMINDER)
+    return isinstance(text, str) and text.startswith(_REMINDERS)
 
 
 def _holds_result(part: object) -> bool:

@@ -12,13 +12,17 @@
 from collections.abc import Mapping
 from hashlib import blake2b
 
+from msgspec import Raw
+
 from proxy.web.identity_body import SYSTEM_ROLES, content_of, is_reminder, messages, role_of
 from proxy.web.identity_fields import Fields, Item, Items, attached, value
 
 PREFIX = "fp:"
 FIRST = 16  # messages from the beginning among which the user's first must be; agents put up to four before it
 CHARACTERS = 64 * 1024
-_BEFORE = (*SYSTEM_ROLES, "user")  # a user's is a reminder there
+# aider's examples of a conversation, for models that shall not see them as the system's words, end with this.
+_EXAMPLES_END = b"I switched to a new code base."
+_NEAR_THE_BEGINNING = 128  # bytes of a message
 
 
 def fingerprint(key: bytes, headers: Mapping[bytes, bytes], body: Fields) -> str | None:
@@ -46,20 +50,28 @@ def fingerprint(key: bytes, headers: Mapping[bytes, bytes], body: Fields) -> str
 
 
 def _first_message(found: Items, system: list[str]) -> bytes | None:
-    """Of the user. What the system says before it is added to `system`."""
+    """Of the user. What the system says before it is added to `system`; what clients add by themselves may change."""
     if isinstance(found, str):
         return _bounded(found)
-    for raw in found[:FIRST] if isinstance(found, list) else []:
+    begins = found[:FIRST] if isinstance(found, list) else []
+    examples = _examples(begins)
+    for at, raw in enumerate(begins):
         message = value(raw)
         if not isinstance(message, Item):
             return None
         role, content = role_of(message), content_of(message)
-        if role == "user" and not is_reminder(content):
+        if role == "user" and at >= examples and not is_reminder(content):
             said = _bounded(_text(content)) + _attached(content)
             return said or _bounded(bytes(raw).decode("latin-1"))  # nothing that we know: as it stands
-        if role in _BEFORE:
+        if role in SYSTEM_ROLES:
             system.append(_text(content))
     return None
+
+
+def _examples(messages: list[Raw]) -> int:
+    """How many of these are an example."""
+    ends = [at for at, raw in enumerate(messages) if _EXAMPLES_END in bytes(memoryview(raw)[:_NEAR_THE_BEGINNING])]
+    return ends[-1] + 1 if ends else 0
 
 
 def _text(found: object) -> str:

@@ -250,3 +250,9 @@ def test_a_body_over_the_bound_is_not_looked_at() -> None:
     assert plain(b" " * READ_BYTES, None)
     assert plain(b" " * (READ_BYTES + 1), None) == b""
     assert plain(gzip.compress(b"")[:-8] + b"x" * READ_BYTES, b"gzip") == b""
+
+
+def test_a_file_that_aider_adds_by_itself_is_no_persons_text() -> None:
+    added = {"role": "user", "content": "I added these files to the chat: more.txt\nLet me know"}
+    said = [{"role": "user", "content": "Fix it"}, {"role": "assistant", "content": "more.txt?"}, added]
+    assert continues(read(json.dumps({"messages": said}).encode())) is None

@@ -148,12 +148,13 @@ def test_only_the_texts_count_however_they_are_written(body: Body) -> None:
     assert fp(body) == fp(ONE_TEXT[0])
 
 
-def test_what_a_client_adds_by_itself_before_the_first_message_is_the_systems() -> None:
-    reminder = {"type": "text", "text": "<system-reminder>\nthe rules"}
-    body = {"messages": [{"role": "user", "content": [reminder]}, {"role": "user", "content": "do it"}]}
-    assert fp(body) == fp({"system": reminder["text"], "messages": [{"role": "user", "content": "do it"}]})
-    other = {"messages": [{"role": "user", "content": [reminder]}, {"role": "user", "content": "do that"}]}
-    assert fp(other) != fp(body)
+def test_what_a_client_adds_by_itself_before_the_first_message_is_passed_over() -> None:
+    def said(reminder: str, prompt: str) -> Body:
+        reminded = {"role": "user", "content": [{"type": "text", "text": f"<system-reminder>\n{reminder}"}]}
+        return {"system": "be brief", "messages": [reminded, {"role": "user", "content": prompt}]}
+
+    assert fp(said("it is noon", "do it")) == fp(said("it is one", "do it")) == fp(ONE_TEXT[0])
+    assert fp(said("it is noon", "do that")) != fp(ONE_TEXT[0])
 
 
 def test_a_first_message_of_which_nothing_is_known_counts_as_it_stands() -> None:
@@ -266,3 +267,40 @@ JSON = st.recursive(
 def test_whatever_the_body_it_has_a_name_or_none(raw: bytes) -> None:
     name = fp(raw)
     assert name is None or re.fullmatch("fp:[0-9a-f]{16}", name)
+
+
+def aider(files: str, *said: str, examples: bool = False) -> Body:
+    """What aider 0.86 sends: the files, as they are at the time, stand before what is said last."""
+    shown = [{"role": "user", "content": files}, {"role": "assistant", "content": "Ok."}]
+    talk = [
+        {"role": role, "content": text} for role, text in zip(["user", "assistant"] * len(said), said, strict=False)
+    ]
+    example = [
+        {"role": "user", "content": "Change get_factorial() to use math.factorial"},
+        {"role": "assistant", "content": "Like this."},
+        {"role": "user", "content": "I switched to a new code base. Please don't consider the above files."},
+        {"role": "assistant", "content": "Ok."},
+    ]
+    system = {"role": "system", "content": "Act as an expert"}
+    return {"messages": [system, *(example if examples else []), *talk[:-1], *shown, talk[-1]]}
+
+
+@pytest.mark.parametrize("examples", [False, True])
+@pytest.mark.parametrize(
+    "files",
+    [
+        "I have *added these files to the chat*\n\na.py\n```\n1\n```",
+        "I am not sharing any files that you can edit yet.",
+    ],
+)
+def test_what_aider_shows_of_its_files_and_its_examples_begin_no_conversation(files: str, examples: bool) -> None:
+    first = fp(aider(files, "Fix the bug", examples=examples))
+    later = aider(
+        "I have *added these files to the chat*\n\nb.py\n```\n2\n```",
+        "Fix the bug",
+        "Done",
+        "And test it",
+        examples=examples,
+    )
+    assert fp(later) == first
+    assert fp(aider(files, "Another thing", examples=examples)) != first
