@@ -369,7 +369,8 @@ def asks(headers: Mapping[str, str], body: Json) -> Identity:
 def test_who_asks_is_read_from_what_the_client_sends(name: str) -> None:
     row = ROWS[name]
     found = asks(row.headers, row.body)
-    assert found.turn._replace(body_hash=None) == row.turn
+    assert found.turn._replace(body_hash=None, nameless=False) == row.turn
+    assert not found.turn.nameless or row.conversation == FINGERPRINT
     assert (found.workspace, found.prompt_started_at, found.bad) == (row.workspace, row.began_ms, row.bad)
     if row.conversation != FINGERPRINT:
         assert found.conversation == row.conversation
