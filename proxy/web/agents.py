@@ -46,7 +46,13 @@ AGENTS: Sequence[Agent] = (
     Agent(name="Go net/http", seen="1.19", interim=Interim.FEW, marks=(b"Go-http-client/",)),
     Agent(name="Gemini CLI", seen="0.61.0", interim=Interim.NEEDED, marks=(b"GeminiCLI",), limit_s=60.0),
     Agent(name="Google's SDK on Node", seen="2.32.0", interim=Interim.NEEDED, marks=(b"gl-node",), limit_s=300.0),
-    Agent(name="AI SDK on Node", seen="7.0.173", interim=Interim.NEEDED, marks=(b"runtime/node",), limit_s=300.0),
+    Agent(
+        name="AI SDK on Node",
+        seen="7.0.173",
+        interim=Interim.NEEDED,
+        marks=(b"runtime/node", b"node.js/"),  # older ones, and this
+        limit_s=300.0,
+    ),
     Agent(
         name="OpenAI's and Anthropic's SDK on Node",
         seen="7.59.0 and 1.14.0",

@@ -40,6 +40,7 @@ async def test_a_cancel_in_the_middle_of_an_answer_reaches_the_upstream(program:
     await stage.rig.in_flight(0)
     assert asyncio.get_running_loop().time() - left_at < AT_ONCE_S
     (call,) = stage.model.main(running.key)
+    await until(lambda: call.ended_at is not None, what="the upstream to see it")
     assert call.gone.is_set()
     assert call.ended_at is not None
     assert call.ended_at - left_at < AT_ONCE_S

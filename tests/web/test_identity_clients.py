@@ -355,7 +355,9 @@ ROWS = {
     "OpenAI SDK, Responses": nameless("OpenAI/Python 3.57.0", {"model": "m", "input": ASKED}, BARE),
     "Anthropic SDK": nameless("Anthropic/Python 2.14.0", claude(tools=False), BARE),
     "google-genai": nameless("google-genai-sdk/3.6.1 gl-python/3.11", gemini(step=True), STEP),
-    "AI SDK": nameless("ai/7.0.173 ai-sdk/openai/4.0.118 runtime/node.js/20", responses(step=True), STEP),
+    "AI SDK": nameless(
+        "ai-sdk-openai/4.0.118 ai-sdk-provider-utils/5.0.81 node.js/v20.20.2", responses(step=True), STEP
+    ),
 }
 
 

@@ -24,6 +24,7 @@ NEEDY = [
     "User-Agent: GeminiCLI/0.9 (linux)",
     "User-Agent: google-genai-sdk/1 gl-node/22",
     NODE,
+    "User-Agent: ai-sdk-openai/4.0.118 ai-sdk-provider-utils/5.0.81 node.js/v20.20.2",
 ]
 OTHERS = [
     "x-stainless-runtime: CPython",
