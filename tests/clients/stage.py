@@ -91,8 +91,8 @@ class Stage:
         assert asked(), f"it never asked: {running!r}"
 
     def differences(self) -> list[str]:
-        """Where the bytes that the upstream received are not those that a client sent, or an answer is not the
-        upstream's. Needs a stage on which nothing went past the proxy."""
+        """Where the bytes that the upstream received are not those that a client sent. Needs a stage on which nothing
+        went past the proxy."""
         authority = urlsplit(self.model.upstream.url).netloc
         due = [
             (expected_upstream(request, _prefix(request), authority), answer)
