@@ -51,6 +51,7 @@ class Turn:
         self._upgrade = upgrade
         self._admission = runtime.admission(route.place.upstream.provider_id)
         self._arrived_ms = runtime.clock.wall_ms()
+        self._opened: OpenRequest | None = None  # once it is known who asks
         self._patience: Patience | None = None  # once it waits
 
     def __repr__(self) -> str:
@@ -59,7 +60,6 @@ class Turn:
     async def run(self, share: Share) -> None:
         """Read, queue, send. OwnAnswer if the client is to be told no. Closes `share`."""
         request = self._request
-        opened: OpenRequest | None = None
         try:
             share.check_length(request.length)
             self._admission.check_room()
@@ -70,7 +70,7 @@ class Turn:
             identity = self._identify()
             if identity.workspace == DEFAULT_WORKSPACE and self._view.settings.identity.workspace_from_peer:
                 identity = await self._placed(identity)
-            opened = self._open(identity)
+            opened = self._opened = self._open(identity)
             ticket = Ticket(
                 id=self._runtime.next_ticket_id(),
                 workspace=identity.workspace,
@@ -86,8 +86,7 @@ class Turn:
             await self._go_through(slot)
         finally:
             share.close()
-            if opened is not None:
-                self._runtime.turns.end(opened, self._runtime.clock.now(), answered=is_answered(self._record))
+            self._end()
 
     def _identify(self) -> Identity:
         identity = self._view.reader.read(
@@ -130,6 +129,10 @@ class Turn:
     def _credentials(self) -> Mapping[str, str]:
         values = self._request.head.values
         return {name.decode(): values[name].decode("latin-1") for name in CREDENTIALS if name in values}
+
+    def _end(self) -> None:
+        if self._opened is not None:
+            self._runtime.turns.end(self._opened, self._runtime.clock.now(), answered=is_answered(self._record))
 
     async def _go_through(self, slot: Slot) -> None:
         """One try with `slot`, and others while refusals are absorbed."""
