@@ -9,7 +9,7 @@ from hostile.reading import Reading, answers, requests
 
 from proxy.errors import BadMessage
 from proxy.wire.body import Chunked
-from proxy.wire.head import FIELD_MAX, FIELDS_MAX, START_LINE_MAX
+from proxy.wire.head import FIELD_MAX, FIELDS_MAX, START_LINE_MAX, RequestHead, ResponseHead
 
 KEPT_MAX = START_LINE_MAX + FIELDS_MAX * (FIELD_MAX + 2)  # lines that a head may have, and nothing besides
 LINE_KEPT_MAX = FIELD_MAX + 2
@@ -17,10 +17,15 @@ LINE_KEPT_MAX = FIELD_MAX + 2
 
 def meaning(reading: Reading) -> tuple[object, ...]:
     """All that may not depend on the pieces. Where bytes are refused, how far a body had come may."""
-    messages = [(message.head, message.length, message.payload, message.whole) for message in reading.messages]
+    messages = [(said(message.head), message.length, message.payload, message.whole) for message in reading.messages]
     if reading.refused and messages and not messages[-1][-1]:
         messages[-1] = (*messages[-1][:2], b"", False)
     return messages, reading.refused, reading.switched, reading.rest
+
+
+def said(head: RequestHead | ResponseHead) -> tuple[object, ...]:
+    start = (head.method, head.target) if isinstance(head, RequestHead) else (head.status, head.phrase)
+    return (head.minor, head.block, head.names, head.values, *start)
 
 
 def byte_by_byte(raw: bytes) -> list[bytes]:
