@@ -15,8 +15,13 @@ from proxy.config import BaseUrl, Usage
 from proxy.wire.dial import proxy_authorization
 
 BODY_MAX = 1024 * 1024  # spec §8
-CREDENTIALS = frozenset({b"authorization", b"x-api-key"})  # request headers a poll may carry on
+_CREDENTIALS = frozenset({b"authorization", b"x-api-key"})  # request headers a poll may carry on
 _ADDED_BY_LIBRARY = ("User-Agent", "Accept-Encoding", "Content-Type")
+
+
+def credentials(headers: Mapping[bytes, bytes]) -> Mapping[str, str]:
+    """Of a request's headers (lower-case name to first value) those that a poll may carry on."""
+    return {name.decode(): headers[name].decode("latin-1") for name in _CREDENTIALS if name in headers}
 
 
 class Reading(NamedTuple):

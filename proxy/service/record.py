@@ -6,6 +6,7 @@
 
 from typing import Final
 
+from proxy.errors import OwnAnswer
 from proxy.service.quoting import iso, quoted
 
 EVENT: Final = "request.ended"
@@ -42,6 +43,10 @@ class RequestRecord:
 
     def __init__(self, method: str | None) -> None:
         self.method = method
+
+    def refuse(self, error: OwnAnswer) -> None:
+        """It is answered by a no of our own."""
+        self.code, self.status, self.why = error.code, error.status, error.message
 
     @property
     def level(self) -> str:

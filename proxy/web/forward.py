@@ -77,7 +77,7 @@ class Forwarder:
     def refused(self, error: OwnAnswer, head: RequestHead | None) -> None:
         """Account for what was refused before it was served; without `head` it was no request."""
         record = RequestRecord(None if head is None else _method(head))
-        record.code, record.status, record.why = error.code, error.status, error.message
+        record.refuse(error)
         if head is not None:
             record.path = _asked(head.target)
         self._runtime.telemetry.request_ended(record)

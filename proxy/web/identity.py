@@ -64,10 +64,11 @@ class Reader:
         now_ms: int,
         *,
         fingerprint: bool = False,
+        goes_on: str | None = None,
     ) -> Identity:
         """Never raises. `headers` has the first value of each name in lower case; `body` gives the whole body without
-        its framing and is called at most once; `route_workspace` is the one that the URL names. `fingerprint`: a
-        conversation that nothing names gets a name made of its beginning."""
+        its framing and is called at most once; `route_workspace` is the one that the URL names. A conversation that
+        nothing names is the one that it `goes_on` with, or else gets a name made of its beginning (`fingerprint`)."""
         bad: list[str] = []
         if route_workspace in STEPS:
             route_workspace = None
@@ -99,6 +100,7 @@ class Reader:
                     started_at = started_at or _codex_start(codex, now_ms, bad)
                 turn = _turn(headers, codex, _id(named.prompt_id))
                 undecided = _undecided(started_at, turn)
+            conversation = conversation or goes_on
             nameless = conversation is None and fingerprint
             if nameless:
                 conversation = identity_fingerprint.fingerprint(self._key, headers, said)

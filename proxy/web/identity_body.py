@@ -2,7 +2,7 @@
 #
 # Rule 1: only read, never changed, and never a reason to refuse: whatever the bytes, nothing here raises.
 # Rule 2: bounded: a body of more than READ_BYTES says nothing, and of one with a Content-Encoding no more is decoded;
-#         neither does one of too many values (identity_fields). The worst of them costs less than 0.1 s.
+#         neither does one of too many values (identity_fields). The worst costs a tenth of a second, or two.
 #
 # A request that starts a prompt ends with a person's text, one that continues it with tool results: measured for every
 # agent in the OpenAI chat, OpenAI Responses, Anthropic and Gemini formats.

@@ -16,9 +16,8 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import astuple
 
-COMMAS = (
-    150_000  # some MiB of code have as many, else a table; so many values in a list cost 30 ms, parts in a message 60
-)
+# Some MiB of code have as many, else a table; so many values in a list cost 30 ms, parts in a message 60.
+COMMAS = 150_000
 PARTS = 64  # of one message; more than a handful were never seen, but for results of tools called at once
 _HALVES = 10_000  # of emojis, that are mended
 _BACKSLASHES = 200_000  # among which these are looked for

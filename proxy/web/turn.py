@@ -5,12 +5,12 @@
 # Rule 2: a slot is given back in `finally`, after its upstream connection is closed.
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable
 
 from proxy.core.model import Slot, Ticket
 from proxy.core.turns import OpenRequest
 from proxy.errors import OwnAnswer
-from proxy.service.gate import CREDENTIALS
+from proxy.service.gate import credentials
 from proxy.service.record import RequestRecord
 from proxy.service.runtime import Runtime
 from proxy.web.budget import Share
@@ -81,7 +81,7 @@ class Turn:
             self._record.ticket_id = ticket.id
             slot = self._admission.at_once(ticket)
             if slot is None:
-                slot = await self._wait(self._admission.acquire(ticket, self._credentials()))
+                slot = await self._wait(self._admission.acquire(ticket, credentials(self._request.head.values)))
             share.close()  # what goes upstream waits no more
             await self._go_through(slot)
         finally:
@@ -126,10 +126,6 @@ class Turn:
         raw = b"".join(self._request.pieces)
         return dechunked(raw) if self._request.length == CHUNKED else raw
 
-    def _credentials(self) -> Mapping[str, str]:
-        values = self._request.head.values
-        return {name.decode(): values[name].decode("latin-1") for name in CREDENTIALS if name in values}
-
     def _end(self) -> None:
         if self._opened is not None:
             self._runtime.turns.end(self._opened, self._runtime.clock.now(), answered=is_answered(self._record))
@@ -155,7 +151,9 @@ class Turn:
         patience_s = max(self._admission.scheduler.policy.max_wait_s - self._record.waited_ms / 1000, 0.0)
         async with asyncio.timeout(patience_s):
             return await self._wait(
-                self._admission.acquire_again(slot, self._credentials(), tries, stated_ms, patience_s)
+                self._admission.acquire_again(
+                    slot, credentials(self._request.head.values), tries, stated_ms, patience_s
+                )
             )
 
     async def _wait(self, acquiring: Awaitable[Slot]) -> Slot:

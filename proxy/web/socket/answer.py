@@ -110,7 +110,7 @@ class Answer:
 
     def refuse(self, error: OwnAnswer) -> None:
         """It ends by a no of our own."""
-        self.record.code, self.record.status, self.record.why = error.code, error.status, error.message
+        self.record.refuse(error)
         self.end("refused")
 
     def end(self, outcome: str, status: int | None = None) -> None:

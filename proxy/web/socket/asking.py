@@ -13,13 +13,11 @@ from proxy.web.identity_headers import (
     CONTENT_ENCODING,
     CONVERSATION,
     INITIATOR,
-    OWN_CONVERSATION,
     OWN_HEADERS,
 )
 from proxy.web.socket.protocol import Create
 
 ANSWERS_KNOWN = 64  # of one socket, whose conversations are remembered
-GUESSED = "fp:"  # begins a conversation that was made of a message's beginning, which a later message has not
 _OVER = BESIDE_CONVERSATION.union(CONVERSATION) - OWN_HEADERS
 
 
@@ -40,12 +38,10 @@ class Asking:
         over = ((name.lower().encode("utf-8", "replace"), value) for name, value in create.metadata.items())
         headers = {**self._headers, **{name: value.encode("utf-8", "replace") for name, value in over if name in _OVER}}
         self._headers.pop(INITIATOR, None)  # it was about the first one
-        identity = self._reader.read(headers, lambda: payload, self._workspace, now_ms, fingerprint=fingerprint)
         known = None if create.previous is None else self._conversations.get(create.previous)
-        if known is not None and (identity.conversation is None or identity.conversation.startswith(GUESSED)):
-            headers[OWN_CONVERSATION] = known.encode()
-            identity = self._reader.read(headers, lambda: payload, self._workspace, now_ms)
-        return identity
+        return self._reader.read(
+            headers, lambda: payload, self._workspace, now_ms, fingerprint=fingerprint, goes_on=known
+        )
 
     def answered(self, response: str, conversation: str | None) -> None:
         """The answer with this id belongs to `conversation`."""

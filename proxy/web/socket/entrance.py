@@ -5,6 +5,7 @@ from proxy.errors import OwnAnswer
 from proxy.service.record import RequestRecord
 from proxy.service.runtime import Runtime
 from proxy.web.identity import DEFAULT_WORKSPACE
+from proxy.web.outcome import is_answered
 from proxy.web.routing import Route
 from proxy.web.socket.answer import Answer, Carrier
 from proxy.web.socket.asking import Asking
@@ -91,7 +92,7 @@ class Entrance:
     def refused(self, error: OwnAnswer) -> None:
         """A message was refused before anybody knew what it is."""
         record = self._record()
-        record.code, record.status, record.why = error.code, error.status, error.message
+        record.refuse(error)
         self._runtime.telemetry.request_ended(record)
 
     def _record(self) -> RequestRecord:
@@ -101,5 +102,5 @@ class Entrance:
         return record
 
     def _ended(self, answer: Answer) -> None:
-        self._runtime.turns.end(answer.opened, self._runtime.clock.now())
+        self._runtime.turns.end(answer.opened, self._runtime.clock.now(), answered=is_answered(answer.record))
         self._runtime.telemetry.request_ended(answer.record)

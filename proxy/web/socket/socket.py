@@ -11,7 +11,7 @@ import os
 
 from proxy.config import Upstream
 from proxy.errors import BadFrame, OwnAnswer, UpstreamCut
-from proxy.service.gate import CREDENTIALS
+from proxy.service.gate import credentials
 from proxy.service.record import RequestRecord
 from proxy.service.runtime import Runtime
 from proxy.web.budget import BodyBudget
@@ -64,7 +64,7 @@ class Socket:
             runtime.tasks,
             runtime.clock,
             preset=upstream.preset,
-            credentials=self._credentials,
+            credentials=lambda: credentials(request.head.values),
         )
         self._up = Upward(self, lambda: budget.share(upstream.provider_id, view.settings.queue))
         self._passage = Passage(
@@ -298,7 +298,3 @@ class Socket:
     def _close_upstream(self) -> None:
         if self._exchange is not None:
             self._exchange.close()
-
-    def _credentials(self) -> dict[str, str]:
-        values = self._request.head.values
-        return {name.decode(): values[name].decode("latin-1") for name in CREDENTIALS if name in values}

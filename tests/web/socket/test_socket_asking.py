@@ -1,6 +1,7 @@
 # Who asks in a socket: each message has its own conversation, workspace and turn (spec §5), as Codex 0.171.0 and
 # Copilot CLI 1.0.102 tell them.
 
+import asyncio
 import json
 
 import pytest
@@ -129,3 +130,16 @@ async def test_unreadable_facts_are_counted_and_refuse_nothing(start):
     client, link = await socket(rig, CODEX)
     await asked(rig, client, link, client_metadata={"x-codex-turn-metadata": "no json"})
     assert b'slotgate_identity_unreadable_total{fact="turn_metadata"} 1.0' in rig.runtime.telemetry.metrics()
+
+
+async def test_the_same_question_after_its_answer_is_another_prompt_where_its_words_alone_name_it(start):
+    rig = await start({"limit": 1})
+    client, link = await socket(rig, *COPILOT_LINES[::2])
+    first = await asked(rig, client, link, input=USER)
+    await ended(rig, client, link, "r1")
+    while rig.runtime.clock.wall_ms() == first.prompt_started_at:
+        await asyncio.sleep(0)
+    again = await asked(rig, client, link, input=USER)
+    assert again.conversation == first.conversation
+    assert again.prompt_started_at > first.prompt_started_at
+    await ended(rig, client, link, "r2")
