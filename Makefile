@@ -14,8 +14,8 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
   "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$python" && break; done)
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-# As many files of tests at once as there are cores.
-PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --tb native
+# Files of tests side by side; tests/conftest.py says how many, and that slow ones come first.
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --tb native
 SOURCES := $(shell find proxy -type f -not -name '*.pyc')
 FORMATTED := proxy tests setup.py $(wildcard .ci/*.py)
 
@@ -80,7 +80,7 @@ compiled: $(COPY)/built
 	@rm -rf $(COPY)/tests && cp -R tests systemd config docs $(COPY)
 
 test-compiled: compiled
-	cd $(COPY) && $(abspath $(BIN))/python -m pytest -n auto --dist loadfile --tb native -m 'not plain' \
+	cd $(COPY) && $(abspath $(BIN))/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --tb native -m 'not plain' \
 	  $(or $(ARGS),tests/core tests/wire tests/web tests/service)
 
 bench-compiled: compiled system-packages

@@ -6,7 +6,7 @@ from onscreen.traffic import hold_slots, refused, wait_in_line
 from onscreen.window import Opener, Window
 from playwright.async_api import expect
 
-GATE: Options = {"url": "/v1/usage", "field": "usage.concurrent_sessions", "interval": "200ms", "timeout": "500ms"}
+GATE: Options = {"url": "/v1/usage", "field": "usage.concurrent_sessions", "interval": "200ms", "timeout": "10s"}
 GATED: Options = {"limit": 2, "cooldown": "0s", "provider": "api.example", "usage": GATE}
 
 

@@ -4,7 +4,7 @@
 # Rule 1: FLAT is what a stream may add to the process at its peak: a few pieces of 256 KiB on each side, and what the
 #         allocator rounds them up to. It has nothing to do with the size of the body.
 # Rule 2: a side that must be held back is waited for until it stands still, and must stand at HELD_BACK or less: what
-#         the kernel's buffers take, on two connections.
+#         the kernel's buffers take, on two connections that it lets grow (33.8 MiB have been seen).
 
 import asyncio
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from blackbox.rig import Rig, Starter
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 MIB = 1024**2
 FLAT = 4 * MIB
-HELD_BACK = 32 * MIB
+HELD_BACK = 64 * MIB
 READERS = 40
 BODY = 30 * MIB  # below queue.body_limit
 
@@ -102,7 +102,7 @@ async def test_many_slow_readers_at_once_cost_little_each(start: Starter) -> Non
     floods: list[Flood] = []
 
     async def pour(head: Head, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        floods.append(flood := Flood(64 * MIB, LENGTH))
+        floods.append(flood := Flood(128 * MIB, LENGTH))
         await flood.pour(writer)
 
     async with bulk_upstream(pour) as url:
@@ -113,7 +113,7 @@ async def test_many_slow_readers_at_once_cost_little_each(start: Starter) -> Non
         assert len(floods) == READERS
         assert max(flood.sent for flood in floods) <= HELD_BACK
         assert footprint.peak_memory - before <= FLAT + READERS * MIB // 2
-        seen = await drink(clients[0], LENGTH, 64 * MIB)
+        seen = await drink(clients[0], LENGTH, 128 * MIB)
         assert seen in [flood.body.seen for flood in floods]
         rig.leave()
         await rig.at_rest()

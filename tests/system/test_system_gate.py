@@ -10,7 +10,7 @@ from blackbox.rig import Options, Rig, Starter
 from blackbox.upstream import Usage
 from blackbox.waiting import never, until
 
-GATE: Options = {"url": "/v1/usage", "field": "usage.concurrent_sessions", "interval": "200ms", "timeout": "500ms"}
+GATE: Options = {"url": "/v1/usage", "field": "usage.concurrent_sessions", "interval": "200ms", "timeout": "10s"}
 UPSTREAMS = {"up": {"limit": 2, "cooldown": "0s", "usage": GATE}}
 
 
@@ -126,7 +126,8 @@ async def test_poll_without_information_grants_as_without_a_gate(rig: Rig, kind:
     assert (gate["observed"], gate["error"]) == (0, None), "polling stopped for ever"
 
 
-async def test_poll_that_never_answers_times_out_and_grants(rig: Rig) -> None:
+async def test_poll_that_never_answers_times_out_and_grants(start: Starter) -> None:
+    rig = await start({"up": {"limit": 2, "cooldown": "0s", "usage": {**GATE, "timeout": "500ms"}}})
     usage = Usage()
 
     async def silent(call: Call) -> None:
