@@ -115,7 +115,13 @@ class Model:
         number = next(self._ids)
         said, answers = _said(asked, script, number), _ANSWERS[dialect]
         if not asked.streamed and not isinstance(call, Answer):
-            await _whole(call, answers.whole(asked, said, str(number)))
+            body = json.dumps(answers.whole(asked, said, str(number))).encode()
+            call.announce(len(body), _JSON)
+            call.raw(body[:1])
+            if _is_main(asked, script):
+                await self.go_on.wait()
+            call.raw(body[1:])
+            await call.end()
             return
         call.begin()
         first, *rest = answers.streamed(asked, said, str(number))

@@ -49,6 +49,10 @@ class Call:
         self.raw(_head_bytes(status, (*headers, ("Content-Length", str(len(body))))) + body)
         await self.end()
 
+    def announce(self, length: int, headers: tuple[tuple[str, str], ...] = ()) -> None:
+        """The head of an answer of `length` bytes, which follow by `raw`; then `end` it."""
+        self.raw(_head_bytes(200, (*headers, ("Content-Length", str(length)))))
+
     def begin(self, status: int = 200, headers: tuple[tuple[str, str], ...] = ()) -> None:
         """The head of a streamed (chunked) answer."""
         self._chunked = True
