@@ -21,18 +21,18 @@ FORMATTED := proxy tests setup.py $(wildcard .ci/*.py)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help serve demo test test-clients test-compiled check lint fuzz compiled bench bench-compiled bench-rivals lock system-packages axe clean
+.PHONY: help serve demo test test-clients test-compiled check lint fuzz compiled bench bench-rivals lock system-packages axe clean
 
 help:
 	@echo 'make serve   install and start the proxy (ARGS="--limit umans=4" passes options; PYTHON=/path picks one)'
-	@echo '             COMPILED=1 compiles the hot modules first, which needs a C compiler and takes a minute or two'
+	@echo '             COMPILED=1 compiles the busiest modules first, as `pip install .` does; it takes a minute or two'
 	@echo 'make demo    simulated agents at a simulated provider, through a real proxy; needs no key (ARGS="--help")'
 	@echo 'make test    install what the tests need and run them (ARGS="tests/core -k star" picks some)'
 	@echo 'make test-clients   every agent and SDK that we know of, unchanged, through the proxy; installs them first'
 	@echo 'make check   format and lint check, types, layers, tests with branch coverage'
 	@echo 'make fuzz    hostile bytes against the parsers and a live proxy for minutes (MINUTES=10)'
 	@echo 'make bench   what the proxy costs beside HAProxy and nginx (ARGS="--quick"; ARGS="--help" says more)'
-	@echo 'make test-compiled, make bench-compiled   the same with the hot modules compiled'
+	@echo 'make test-compiled   the tests of what can be compiled, compiled'
 	@echo 'make bench-rivals   beside other proxies in Python, which it installs into $(VENV)-rivals'
 	@echo 'make lock    write constraints.txt anew'
 	@echo 'make clean   remove what was made'
@@ -59,8 +59,10 @@ lint: $(VENV)/developing
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# What is measured is what `pip install .` makes: compiled, where there is a compiler.
 bench: $(VENV)/developing system-packages $(if $(findstring --plot,$(ARGS)),$(VENV)/drawing)
-	@$(BIN)/python -m tests.bench $(ARGS)
+	@$(MAKE) --no-print-directory VENV=$(VENV) compiled || echo 'Nothing can be compiled here: the sources are measured' >&2
+	@$(BIN)/python -m tests.bench $$(test ! -e $(COPY)/built || echo --compiled $(COPY)) $(ARGS)
 
 bench-rivals: $(VENV)/developing $(VENV)-rivals/installed
 	@$(BIN)/python -m tests.bench --only rivals $(ARGS)
@@ -83,9 +85,6 @@ test-compiled: compiled
 	cd $(COPY) && $(abspath $(BIN))/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --tb native -m 'not plain' \
 	  $(or $(ARGS),tests/core tests/wire tests/web tests/service)
 
-bench-compiled: compiled system-packages
-	@cd $(COPY) && $(abspath $(BIN))/python -m tests.bench $(ARGS)
-
 fuzz: $(VENV)/developing
 	FUZZ_MINUTES=$(MINUTES) $(BIN)/python -m pytest tests/fuzz $(ARGS)
 
@@ -100,16 +99,16 @@ $(BIN)/python:
 
 $(VENV)/installed: $(BIN)/python pyproject.toml constraints.txt $(SOURCES)
 	@echo 'Installing into $(VENV); the first time this takes a minute'
-	@SLOTGATE_COMPILED=$(COMPILED) $(PIP) install --constraint constraints.txt .
+	@SLOTGATE_COMPILED=$(or $(COMPILED),0) $(PIP) install --constraint constraints.txt .
 	@touch $@
 
 $(VENV)/developing: $(BIN)/python pyproject.toml constraints.txt
 	@echo 'Installing what the tests need into $(VENV); the first time this takes a minute'
-	@$(PIP) install --constraint constraints.txt --editable '.[dev]'
+	@SLOTGATE_COMPILED=0 $(PIP) install --constraint constraints.txt --editable '.[dev]'
 	@touch $@ $(VENV)/installed
 
 $(VENV)/drawing: $(VENV)/developing
-	@$(PIP) install --constraint constraints.txt --editable '.[dev,bench]'
+	@SLOTGATE_COMPILED=0 $(PIP) install --constraint constraints.txt --editable '.[dev,bench]'
 	@touch $@
 
 $(VENV)-rivals/installed: tests/bench/rivals.txt
@@ -122,7 +121,7 @@ $(VENV)-rivals/installed: tests/bench/rivals.txt
 # and columns of the bench are empty.
 SYSTEM = systemd-analyze:systemd haproxy:haproxy chromium:chromium npm:npm promtool:prometheus \
   /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf:fonts-dejavu-core
-bench bench-compiled: SYSTEM = haproxy:haproxy nginx:nginx
+bench: SYSTEM = haproxy:haproxy nginx:nginx
 system-packages:
 	@missing=; for pair in $(SYSTEM); do \
 	  command -v "$${pair%:*}" >/dev/null || test -e "$${pair%:*}" || missing="$$missing $${pair#*:}"; done; \

@@ -2,8 +2,9 @@
 #
 # Rule 1: a module means the same either way. `make test-compiled` runs the tests on the compiled ones, and
 #         tests/compiled knows what the compiler would make something else of.
-# Rule 2: SLOTGATE_COMPILED=1 in the environment compiles or fails; =auto compiles where a C compiler and the headers of
-#         Python are, and installs the sources alone, as =0 does, where they are not or fail.
+# Rule 2: where a C compiler and the headers of Python are, they are compiled; where these are not, or fail, the sources
+#         alone are installed. SLOTGATE_COMPILED=1 in the environment compiles or fails, =0 compiles nothing.
+# Rule 3: an editable installation is of sources: what lies compiled beside them is run in their place, changed or not.
 
 import os
 import tempfile
@@ -13,7 +14,7 @@ from setuptools import Distribution, Extension, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import BaseError, CCompilerError
 
-UNSAID = "0"  # what SLOTGATE_COMPILED is where nobody sets it
+UNSAID = "auto"  # what SLOTGATE_COMPILED is where nobody sets it
 COMPILED = {
     "core": (
         "allowance cooldown gate lag limit model pause queue reading recovery refusals scheduler slots strikes turns "
@@ -21,7 +22,10 @@ COMPILED = {
     ),
     "ratelimits": "frames",
     "service": "admission clock counts events histogram quoting record telemetry",
-    "web": "budget forward identity identity_body identity_headers judge outcome passage patience routing success turn",
+    "web": (
+        "budget forward identity identity_body identity_fingerprint identity_headers judge outcome passage patience "
+        "routing success turn"
+    ),
     "wire": "body client exchange head head_reader head_writer idle pauses pool relay request tls_session upstream",
 }
 FILES = [f"proxy/{room}/{name}.py" for room, names in COMPILED.items() for name in names.split()]
@@ -35,6 +39,8 @@ class MayFail(build_ext):
     """Leaves nothing of what cannot be built: half of it would not start."""
 
     def run(self) -> None:
+        if self.editable_mode:
+            self.extensions = self.distribution.ext_modules = []
         try:
             super().run()
         except FAILURES as error:

@@ -9,8 +9,10 @@
 
 from typing import NamedTuple
 
+from msgspec import UNSET
+
 from proxy.ratelimits.decoding import decoded
-from proxy.web.identity_fields import ABSENT, Fields, Item, Items, is_empty, names, value
+from proxy.web.identity_fields import ABSENT, PARTS, Fields, Item, Items, is_empty, names, value
 from proxy.web.identity_headers import BAD, Unreadable, identifier, json_object, text
 
 READ_BYTES = 8 * 1024 * 1024  # one pass over a MiB takes about half a millisecond, and nothing else runs meanwhile
@@ -117,7 +119,7 @@ def continues(body: Fields) -> bool | None:
             continue
         if role in _TOOL_ROLES or _holds_result(message):
             return True
-        if isinstance(content, list) and any(_holds_result(value(part)) for part in content):
+        if isinstance(content, list) and any(_holds_result(value(part)) for part in content[:PARTS]):
             return True
         return False if role == "user" else None
     return None
@@ -125,26 +127,26 @@ def continues(body: Fields) -> bool | None:
 
 def role_of(message: Item) -> object:
     """Gemini takes a message without one as the user's."""
-    role = value(message.role)
-    return "user" if role is None and message.parts is not ABSENT else role
+    return "user" if message.role is None and message.parts is not UNSET else message.role
 
 
 def content_of(message: Item) -> object:
     """A text, or a list of parts."""
-    return value(message.parts if message.content is ABSENT else message.content)
+    return message.parts if message.content is UNSET else message.content
 
 
 def is_reminder(content: object) -> bool:
     """Whether this is no person's text, but what a client adds by itself."""
     if isinstance(content, str):
         return content.startswith(_REMINDERS)
-    parts = [part for part in map(value, content) if isinstance(part, Item)] if isinstance(content, list) else []
+    parts = (
+        [part for part in map(value, content[:PARTS]) if isinstance(part, Item)] if isinstance(content, list) else []
+    )
     return bool(parts) and all(map(_is_reminder_part, parts))
 
 
 def _is_reminder_part(part: Item) -> bool:
-    text = value(part.text)
-    return isinstance(text, str) and text.startswith(_REMINDERS)
+    return isinstance(part.text, str) and part.text.startswith(_REMINDERS)
 
 
 def _holds_result(part: object) -> bool:
@@ -152,5 +154,4 @@ def _holds_result(part: object) -> bool:
         return False
     if part.function_response is not ABSENT or part.function_response_camel is not ABSENT:
         return True
-    kind = value(part.type)
-    return isinstance(kind, str) and kind.endswith(_TOOL_RESULT)
+    return isinstance(part.type, str) and part.type.endswith(_TOOL_RESULT)

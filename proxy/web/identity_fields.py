@@ -1,9 +1,9 @@
 # The fields of a request's JSON body that say who is asking, found without building all the rest.
 #
 # Rule 1: whatever the bytes, nothing here raises.
-# Rule 2: one pass over the body; what stands in a message is read when somebody asks for its `value`, and of that again
-#         no more than is asked for. An agent sends its whole history with each request, and of a megabyte of it the
-#         two ends matter.
+# Rule 2: one pass over the body; what stands in a message is read when somebody asks for its `value`, and so is what
+#         stands in its parts. An agent sends its whole history with each request, and of a megabyte of it the two ends
+#         matter.
 # Rule 3: bounded: nobody else is served meanwhile, and a few kilobytes of gzip can hold millions of empty lists. Of a
 #         list of parts PARTS are read, and a body of more than COMMAS says nothing.
 # Rule 4: this module is not compiled (setup.py): it is msgspec that makes something of its classes.
@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import astuple
 
 # Some MiB of code have as many, else a table; so many values in a list cost 30 ms, parts in a message 60.
@@ -62,13 +62,13 @@ class Names(msgspec.Struct, frozen=True, gc=False):
 
 
 class Item(msgspec.Struct, frozen=True, gc=False):
-    """A message, or a part of one."""
+    """A message, or a part of one. `content` is that of Gemini's `parts` where there is no other."""
 
-    role: Raw = ABSENT
-    type: Raw = ABSENT
-    text: Raw = ABSENT
-    content: Raw = ABSENT
-    parts: Raw = ABSENT  # Gemini's word for content
+    role: Items = None
+    type: Items = None
+    text: Items = None
+    content: Items | UnsetType = UNSET
+    parts: Items | UnsetType = UNSET  # Gemini's word for content
     function_response: Raw = ABSENT  # Gemini, which takes both spellings
     function_response_camel: Raw = msgspec.field(default=ABSENT, name="functionResponse")
 
@@ -92,13 +92,10 @@ NOTHING = Fields()
 """What a body says that says nothing."""
 NAMELESS = Names()
 
-_Parts: Any = msgspec.defstruct("_Parts", [(f"_{n}", Raw, ABSENT) for n in range(PARTS)], array_like=True, gc=False)
 _BODY = msgspec.json.Decoder(Fields)
 _NAMES = msgspec.json.Decoder(Names)
 _ATTACHED = msgspec.json.Decoder(Attached)
-_ITEM = msgspec.json.Decoder(Item)
-_VALUE = msgspec.json.Decoder(_Parts | str | int | float | bool | None)
-_OPEN = ord("{")
+_VALUE = msgspec.json.Decoder(Item | list[Raw] | str | int | float | bool | None)
 _HALF = re.compile(  # a surrogate's escape without the other one's; the last look back is over both
     rb"\\u[dD](?:[89abAB][\s\S]{2}(?!\\u[dD][c-fC-F])|[c-fC-F][\s\S]{2}(?<!\\u[dD][89abAB][\s\S]{8}))"
 )
@@ -117,17 +114,9 @@ def read(raw: bytes) -> Fields:
 
 
 def value(found: Raw) -> Item | list[Raw] | str | int | float | None:
-    """What stands there, an object as an Item, of a list PARTS; None if nobody can read it."""
-    if found is ABSENT:
-        return None
-    if memoryview(found)[0] == _OPEN:
-        item: Item | None = _decoded(_ITEM, found)
-        return item
-    said = _decoded(_VALUE, found)
-    if isinstance(said, _Parts):
-        return [part for part in astuple(said) if part is not ABSENT]
-    plain: str | int | float | None = said
-    return plain
+    """What stands there, an object as an Item; None if nobody can read it."""
+    said: Item | list[Raw] | str | int | float | None = None if found is ABSENT else _decoded(_VALUE, found)
+    return said
 
 
 def attached(part: Raw) -> list[bytes]:

@@ -15,7 +15,7 @@ from hashlib import blake2b
 from msgspec import Raw
 
 from proxy.web.identity_body import SYSTEM_ROLES, content_of, is_reminder, messages, role_of
-from proxy.web.identity_fields import Fields, Item, Items, attached, value
+from proxy.web.identity_fields import ABSENT, PARTS, Fields, Item, Items, attached, value
 
 PREFIX = "fp:"
 FIRST = 16  # messages from the beginning among which the user's first must be; agents put up to four before it
@@ -23,30 +23,24 @@ CHARACTERS = 64 * 1024
 # aider's examples of a conversation, for models that shall not see them as the system's words, end with this.
 _EXAMPLES_END = b"I switched to a new code base."
 _NEAR_THE_BEGINNING = 128  # bytes of a message
+_LEAST = 3  # messages, where there are examples: one, its answer, and what is really asked
+_WHO = (b"authorization", b"x-api-key", b"api-key", b"x-goog-api-key", b"user-agent")
 
 
 def fingerprint(key: bytes, headers: Mapping[bytes, bytes], body: Fields) -> str | None:
     """`fp:` and 16 hex digits of credential, User-Agent, system text and first user message; None where the body has no
     beginning. One with a `previous_response_id` holds only what is new: there it is the system text alone."""
     fields = (body.instructions, body.system, body.system_instruction, body.system_instruction_camel)
-    system = [_text(found) for found in map(value, fields) if found is not None]
+    system = [_text(value(found)) for found in fields if found is not ABSENT]
     first = _first_message(messages(body), system)
-    if value(body.previous_response_id) is not None:
+    if body.previous_response_id is not ABSENT and value(body.previous_response_id) is not None:
         first = b"" if "".join(system) else None
     if first is None:
         return None
     instructions, said = _bounded("".join(system)), headers.get
-    beginning = b"%a %a %a %a %a %d %b%b" % (
-        said(b"authorization"),
-        said(b"x-api-key"),
-        said(b"api-key"),
-        said(b"x-goog-api-key"),
-        said(b"user-agent"),
-        len(instructions),
-        instructions,
-        first,
-    )
-    return PREFIX + blake2b(beginning, digest_size=8, key=key).hexdigest()
+    beginning = [said(name, b"\r") for name in _WHO]  # no header holds the end of a line
+    beginning += b"%d" % len(instructions), instructions, first
+    return PREFIX + blake2b(b"\n".join(beginning), digest_size=8, key=key).hexdigest()
 
 
 def _first_message(found: Items, system: list[str]) -> bytes | None:
@@ -70,6 +64,8 @@ def _first_message(found: Items, system: list[str]) -> bytes | None:
 
 def _examples(messages: list[Raw]) -> int:
     """How many of these are an example."""
+    if len(messages) < _LEAST:
+        return 0
     ends = [at for at, raw in enumerate(messages) if _EXAMPLES_END in bytes(memoryview(raw)[:_NEAR_THE_BEGINNING])]
     return ends[-1] + 1 if ends else 0
 
@@ -81,13 +77,14 @@ def _text(found: object) -> str:
     parts = content_of(found) if isinstance(found, Item) else found
     if not isinstance(parts, list):
         return parts if isinstance(parts, str) else ""
-    texts = [value(part.text) for part in map(value, parts) if isinstance(part, Item)]
+    texts = [part.text for part in map(value, parts[:PARTS]) if isinstance(part, Item)]
     return "".join([text for text in texts if isinstance(text, str)])
 
 
 def _attached(content: object) -> bytes:
-    parts = content if isinstance(content, list) else []
-    return b"".join([b" %b" % _bounded(each.decode("latin-1")) for part in parts for each in attached(part)])
+    if not isinstance(content, list):
+        return b""
+    return b"".join([b" %b" % _bounded(each.decode("latin-1")) for part in content[:PARTS] for each in attached(part)])
 
 
 def _bounded(text: str) -> bytes:

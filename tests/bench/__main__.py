@@ -7,7 +7,7 @@ import time
 from .bench import a_bench
 from .descriptors import raise_descriptor_limit
 from .figures import Row
-from .fronts import FRONTS, present
+from .fronts import FRONTS, present, use_compiled
 from .machine import facts
 from .options import ROWS, parser, plan
 from .plot import draw, title
@@ -31,6 +31,8 @@ def main() -> int:
         print("\n".join(f"{name:10} {about}" for name, (_, about) in ROWS.items()))
         return 0
     raise_descriptor_limit()
+    if options.compiled is not None:
+        use_compiled(options.compiled.absolute())
     for front in set(FRONTS) - set(present()):
         say(f"{front.name} is not installed: its column stays empty")
     if "rivals" in options.only:

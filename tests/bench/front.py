@@ -24,6 +24,7 @@ class Front(ABC):
 
     name: str
     command: str | None
+    home = TOP  # where it runs
 
     def __init__(self, directory: Path, core: int, upstream: int, queue: Mapping[str, Any] | None = None) -> None:
         """`queue` holds options of Slotgate's provider; its limit is HAProxy's `maxconn` of the server."""
@@ -34,7 +35,7 @@ class Front(ABC):
         self._output = (directory / "output").open("wb")
         with on_core(core):
             self._process = subprocess.Popen(
-                arguments, cwd=TOP, stdin=subprocess.DEVNULL, stdout=self._output, stderr=self._output
+                arguments, cwd=self.home, stdin=subprocess.DEVNULL, stdout=self._output, stderr=self._output
             )
         self.processor = Processor(self._process.pid)
         self._wait_until_ready()
@@ -88,8 +89,8 @@ def free_port() -> int:
             return port
 
 
-def version_in(command: list[str]) -> str:
+def version_in(command: list[str], home: Path = TOP) -> str:
     """The first version that it says."""
-    said = subprocess.run(command, cwd=TOP, capture_output=True, text=True)
+    said = subprocess.run(command, cwd=home, capture_output=True, text=True)
     found = re.search(r"\d+\.\d[\w.+~-]*", said.stdout + said.stderr)
     return found[0] if found else "unknown"

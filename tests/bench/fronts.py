@@ -1,7 +1,8 @@
 # The proxies under test, each as a process of its own on the front's core, in front of the one upstream.
 #
-# Rule 1: Slotgate has everything on that a user has by default: queue and cooldown, log to a file, metrics, state in
-#         SQLite. Its limit is so high that nobody waits, unless a row is about waiting.
+# Rule 1: Slotgate is compiled, as an installation is, where the bench is told of a compiled copy; the sources as they
+#         are then stand beside it as `plain`. Both have everything on that a user has by default: queue and cooldown,
+#         log to a file, metrics, state in SQLite. The limit is so high that nobody waits, unless a row is about waiting.
 # Rule 2: HAProxy and nginx do the plain hop: one thread, connections kept to the upstream, each byte passed on at once.
 #         Neither writes a log.
 # Rule 3: bare (bare.py) is no proxy, but what a hop costs on Slotgate's loop if nothing is done there: Python's floor.
@@ -12,8 +13,10 @@ import sys
 import urllib.request
 from collections.abc import Mapping
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
+from .child import TOP
 from .descriptors import connections
 from .front import Front, free_port, version_in
 
@@ -113,7 +116,12 @@ class Slotgate(Front):
 
     @classmethod
     def version(cls) -> str:
-        return version_in([sys.executable, "-m", "proxy", "--version"])
+        return version_in([sys.executable, "-m", "proxy", "--version"], cls.home)
+
+
+class Plain(Slotgate):
+    name = "plain"
+    command = None  # there is no other beside it yet
 
 
 class Haproxy(Front):
@@ -167,7 +175,12 @@ class Bare(Front):
 
 
 FRONTS: tuple[type[Front], ...] = (Slotgate, Haproxy, Nginx)
-HOPS: tuple[type[Front], ...] = (*FRONTS, Bare)
+HOPS: tuple[type[Front], ...] = (Slotgate, Plain, Haproxy, Nginx, Bare)
+
+
+def use_compiled(copy: Path) -> None:
+    """Slotgate is this copy from now on, and what lies in the checkout stands beside it."""
+    Slotgate.home, Plain.home, Plain.command = copy, TOP, sys.executable
 
 
 def present(fronts: tuple[type[Front], ...] = FRONTS) -> list[type[Front]]:

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from .child import TOP
-from .fronts import present
+from .fronts import Slotgate, present
 from .processor import cores
 
 
@@ -19,6 +19,7 @@ def facts() -> dict[str, str]:
         "machine": f"{_model()}, {os.cpu_count()} cores (front on {front}, load on {load}, upstream on {upstream})",
         "system": f"{platform.system()} {platform.release()}",
         "python": f"{platform.python_implementation()} {platform.python_version()}, uvloop {version('uvloop')}",
+        "slotgate is": "compiled" if Slotgate.home != TOP else "plain",
         **{front.name: front.version() for front in present()},
         "load average": f"{os.getloadavg()[0]:.2f} at the beginning",
     }

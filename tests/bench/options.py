@@ -34,6 +34,9 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--quick", action="store_true", help="under two minutes: shorter looks, fewer rounds and sizes")
     top.add_argument("--rows", action="store_true", help="say which rows there are, and end")
     top.add_argument("--only", type=_names, default=tuple(ROWS), metavar="ROW,…", help="these rows (default: all)")
+    top.add_argument(
+        "--compiled", type=Path, metavar="DIR", help="a compiled copy: it is Slotgate, the sources are plain"
+    )
     top.add_argument("--json", type=_file, metavar="FILE", help="write the figures here, too")
     top.add_argument("--markdown", type=_file, metavar="FILE", help="write the rows that are bounded here, as a table")
     top.add_argument("--plot", type=_file, metavar="FILE", help="draw them here (SVG); needs matplotlib")

@@ -16,6 +16,7 @@ from .report import number, read
 INK = "#7d8590"
 COLOURS = {
     "slotgate": "#388bfd",
+    "plain": "#79c0ff",
     "haproxy": "#a371f7",
     "nginx": "#3fb950",
     "bare": "#d29922",

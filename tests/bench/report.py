@@ -6,12 +6,13 @@ from typing import Any
 
 from .figures import Row, Watched, spread
 
-COLUMNS = ("slotgate", "haproxy", "nginx", "bare", "beside")  # beside: direct, the bare timer, or a rival
+COLUMNS = ("slotgate", "plain", "haproxy", "nginx", "bare", "beside")  # beside: direct, the bare timer, or a rival
 _NAMES = {"haproxy": "HAProxy", "timer": "bare timer"}
 HEADINGS = (
     "",
     "",
     "Slotgate",
+    "plain",
     "HAProxy",
     "nginx",
     "bare",

@@ -130,6 +130,7 @@ def test_table_has_medians_the_comparison_and_the_verdict() -> None:
         "POST",
         "µs",
         "90.0",
+        "–",
         "25.0",
         "–",
         "–",

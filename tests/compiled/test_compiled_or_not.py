@@ -1,4 +1,4 @@
-"""Where nothing can be compiled, what is installed is the sources (setup.py, SLOTGATE_COMPILED=auto)."""
+"""Where nothing can be compiled, what is installed is the sources (setup.py)."""
 
 import json
 import os
@@ -44,8 +44,19 @@ def test_without_compiler_or_headers_nothing_is_compiled_and_nothing_needed_for_
     assert json.loads(_said(SETUP, SLOTGATE_COMPILED="auto", CC=compiler)) == [0, []]
 
 
-def test_nobody_compiles_who_has_not_asked():
-    assert json.loads(_said(SETUP, SLOTGATE_COMPILED="")) == [0, []]
+def test_nothing_is_compiled_for_who_says_so():
+    assert json.loads(_said(SETUP, SLOTGATE_COMPILED="0")) == [0, []]
+
+
+def test_who_says_nothing_gets_what_there_is_a_compiler_for():
+    assert json.loads(_said(SETUP, SLOTGATE_COMPILED="", CC="/bin/false")) == [0, []]
+
+
+def test_nothing_compiled_is_put_beside_sources_that_somebody_edits(tmp_path):
+    code = BUILD.replace("DIRECTORY", repr(str(tmp_path))).replace(
+        "command.run()", "command.editable_mode = True\ncommand.run()"
+    )
+    assert _said(code, SLOTGATE_COMPILED="auto") == "[] []"
 
 
 def test_what_cannot_be_built_is_left_out_whole(tmp_path):

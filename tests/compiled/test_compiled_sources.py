@@ -3,6 +3,7 @@
 import ast
 import importlib
 import inspect
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,8 @@ TOP = Path(__file__).parents[2]
 def _compiled() -> list[str]:
     """The files that setup.py compiles, by its own word."""
     say = "import runpy, setuptools; setuptools.setup = lambda **_: None; print(*runpy.run_path('setup.py')['FILES'])"
-    done = subprocess.run([sys.executable, "-c", say], cwd=TOP, capture_output=True, text=True, check=True)
+    nothing = {**os.environ, "SLOTGATE_COMPILED": "0"}
+    done = subprocess.run([sys.executable, "-c", say], cwd=TOP, env=nothing, capture_output=True, text=True, check=True)
     return done.stdout.split()
 
 
