@@ -41,7 +41,7 @@ def fingerprint(key: bytes, headers: Mapping[bytes, bytes], body: Fields) -> str
     instructions, said = _bounded("".join(system)), headers.get
     beginning = [key, *[said(name, b"\r") for name in _WHO]]  # no header holds the end of a line
     beginning += b"%d" % len(instructions), instructions, first
-    # With so little of the digest told, nobody can go on from it to that of a longer text. Processors help with this one.
+    # With so little of the digest told, nobody can go on from it to a longer text's. Processors help with this one.
     return PREFIX + sha256(b"\n".join(beginning)).hexdigest()[:DIGITS]
 
 

@@ -2,7 +2,7 @@
 #
 # Rule 1: Slotgate is compiled, as an installation is, where the bench is told of a compiled copy; the sources as they
 #         are then stand beside it as `plain`. Both have everything on that a user has by default: queue and cooldown,
-#         log to a file, metrics, state in SQLite. The limit is so high that nobody waits, unless a row is about waiting.
+#         log to a file, metrics, state in SQLite. The limit is so high that nobody waits, unless that is the row.
 # Rule 2: HAProxy and nginx do the plain hop: one thread, connections kept to the upstream, each byte passed on at once.
 #         Neither writes a log.
 # Rule 3: bare (bare.py) is no proxy, but what a hop costs on Slotgate's loop if nothing is done there: Python's floor.
