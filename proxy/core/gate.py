@@ -8,7 +8,7 @@
 #         least what the one before did, and what was granted since, as far as that may be missing.
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from proxy.core.model import GateReading, Slot
@@ -64,6 +64,10 @@ class Gate:
         self.slot = slot
         self.began_at, self.next_poll_at = now, now + interval_s
         self._again = False
+
+    def restore(self, beyond: Iterable[tuple[float, int]]) -> None:
+        """What the last polls counted beyond our own, and when, as another has seen them."""
+        self._beyond.extend(beyond)
 
     def ask_again(self) -> None:
         """Something happened during the poll that is a reason for another."""

@@ -86,6 +86,11 @@ class Pause:
             return self.probe_until_at
         return inf if self.until_at is None else self.until_at
 
+    def restore(self, state: State, until_at: float | None, cause: str | None) -> None:
+        """As another has left it."""
+        self.state, self.until_at, self.cause = state, until_at, cause
+        self.is_open, self.blocks = state is State.OPEN, state in _BLOCKING
+
     def begin(self, until_at: float, cause: str) -> None:
         """Pause until `until_at`, whatever was before; a probe that is out is one no more."""
         self._move(Event.HOLD if cause == OPERATOR else Event.REFUSE)

@@ -41,6 +41,13 @@ class Slots:
         latest = [held_s for held_s, _ in islice(reversed(self.past), _HOLDS)]
         return sum(latest) / len(latest) if latest else None
 
+    def restore(self, held: list[Slot], cooling: list[Slot], *, grants: int, in_flight: int, taken: int) -> None:
+        """As another has counted: `held` first granted first, `cooling` with the end of each one's rest."""
+        self._held = {slot.id: slot for slot in held}
+        self._cooling = sorted((slot.cooled_at, slot.grant, slot) for slot in cooling)
+        self.next_cooled_at = self._cooling[0][0] if self._cooling else inf
+        self.grants, self.in_flight, self.taken = grants, in_flight, taken
+
     def grant(self, ticket: Ticket, now: float) -> Slot:
         """A new slot, held by `ticket`."""
         self.grants += 1

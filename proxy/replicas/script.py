@@ -1,0 +1,119 @@
+# The script that moves a provider's state in Redis, and how its steps and effects are written.
+#
+# Rule 1: a call is one list of steps, which happen together. It answers with effects, which are the core's own.
+# Rule 2: None is never sent in a list, where Lua would end it: False stands for it.
+# Rule 3: times in effects are Redis'; `Reply.now` is what they are compared with.
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+import msgspec
+
+from proxy.core.model import Policy, RateLimit, Ticket
+
+Step = list[Any]
+Raw = Sequence[Any]
+
+
+class Reply(NamedTuple):
+    """`now`: when it happened, in Redis' seconds; `deadline`: when time alone changes something, None: never.
+    `unknown`: the server does not know of the replica, which has to announce itself; nothing has happened."""
+
+    now: float
+    effects: list[Raw]
+    deadline: float | None
+    unknown: bool = False
+
+
+def source() -> str:
+    """The script's text."""
+    folder = files(__package__) / "lua"
+    return "\n".join(part.read_text("utf-8") for part in sorted(folder.iterdir(), key=lambda part: part.name))
+
+
+def request(
+    steps: Sequence[Step],
+    *,
+    replica: str,
+    run: str,
+    known: bool = True,
+    channel: str | None = None,
+    now: float | None = None,
+    now_ms: int | None = None,
+) -> bytes:
+    """What the script is given: `replica` asks a server that calls itself `run`, and believes that it is `known` there.
+    Effects that concern others are pushed to `channel` and the name of each, or `all`. `now` and `now_ms` stand in for
+    Redis' clock."""
+    said = {"replica": replica, "run": run, "known": known, "channel": channel, "steps": steps}
+    said |= {"now": now, "now_ms": now_ms}
+    return msgspec.msgpack.encode(_without_none(said))
+
+
+def reply(packed: bytes) -> Reply:
+    """What the script says."""
+    said = msgspec.msgpack.decode(packed)
+    return Reply(said["now"], said["effects"] or [], said.get("deadline"), said.get("unknown", False))
+
+
+class News(NamedTuple):
+    """What a call of `replica` at the provider of `key` has pushed; the rest as in a Reply."""
+
+    key: str
+    replica: str
+    now: float
+    effects: list[Raw]
+    deadline: float | None
+
+
+def news(packed: bytes) -> News:
+    """What was pushed."""
+    said = msgspec.msgpack.decode(packed)
+    return News(said["key"], said["from"], said["now"], said["effects"], said.get("deadline"))
+
+
+def ticket(asking: Ticket) -> dict[str, Any]:
+    """A ticket as the script knows it."""
+    return _without_none(
+        {
+            "id": asking.id,
+            "workspace": asking.workspace,
+            "conversation": asking.conversation,
+            "prompt": asking.prompt_started_at,
+            "path": asking.path,
+        }
+    )
+
+
+def policy(configured: Policy) -> dict[str, Any]:
+    """A policy as the script knows it."""
+    return _without_none(asdict(configured))
+
+
+def announcement(
+    start: Mapping[str, Any],
+    *,
+    peers: Sequence[str] = (),
+    held: Sequence[Mapping[str, Any]] = (),
+    waiting: Sequence[Mapping[str, Any]] = (),
+) -> Step:
+    """The first step at a server. `start` is what the provider starts with if nothing is known of it, `peers` are the
+    replicas that this one knows of. `held` and `waiting` are its own, as `ticket` writes them, with `seq`, and with
+    `grant` and `held_s` or with `waited_s`."""
+    said = {"start": _without_none(start), "peers": [*peers], "held": [*held], "waiting": [*waiting]}
+    return ["announce", said]
+
+
+def refusal(status: int, kind: str, retry_after_ms: int | None) -> dict[str, Any]:
+    """A refusal before the script has said when it was, and what was in flight."""
+    return _without_none({"status": status, "kind": str(kind), "retry_after_ms": retry_after_ms})
+
+
+def rate_limit(said: Mapping[str, Any]) -> RateLimit:
+    """A refusal as the script has kept it."""
+    return RateLimit(said["at"], said["status"], said["kind"], said.get("retry_after_ms"), said["in_flight"])
+
+
+def _without_none(said: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in said.items() if value is not None}

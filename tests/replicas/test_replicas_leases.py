@@ -1,0 +1,208 @@
+"""Several replicas at one provider: one limit, one order, and what becomes of the slots of those that are gone."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+import redis
+from peers import Provider
+
+LEASE_S = 15
+
+
+@pytest.fixture(autouse=True)
+def empty(server):
+    server.flushall()
+
+
+def names(effects):
+    return [name for name, *_ in effects]
+
+
+def test_one_limit_holds_over_all_and_a_grant_is_pushed_to_whose_request_it_is(server):
+    provider = Provider(server, limit=1)
+    one, two = provider.replica("one"), provider.replica("two")
+    first = one.ask()
+    second = two.ask()
+    assert (list(one.held), list(two.waiting)) == ([first], [second])
+    one.release(first)
+    assert "Granted" in names(two.hear())
+    assert list(two.held) == [second]
+    assert one.hear() == []
+
+
+def test_the_order_is_that_of_all_waiters_together_and_a_star_counts_at_once(server):
+    provider = Provider(server, limit=1)
+    one, two = provider.replica("one"), provider.replica("two")
+    holder = one.ask()
+    late, early, starred = one.ask("a", 9), two.ask("b", 5), one.ask("c", 99)
+    two.say(["star", "c", True])
+    served = []
+    for _ in range(3):
+        (one if holder in one.held else two).release(holder)
+        one.hear(), two.hear()
+        (holder,) = [*one.held, *two.held]
+        served.append(holder)
+    assert served == [starred, early, late]
+
+
+def test_a_dead_replica_keeps_its_slots_for_a_lease_and_no_longer(server):
+    provider = Provider(server, limit=1)
+    one, two = provider.replica("one"), provider.replica("two")
+    one.ask()
+    waiter = two.ask()
+    for _ in range(3):
+        provider.now += 4.9
+        assert two.say(["tick"]) == []
+    provider.now += 0.4
+    assert names(two.say(["tick"])) == ["Released", "Granted", "Buried"]
+    assert list(two.held) == [waiter]
+
+
+def test_who_waits_at_a_dead_replica_waits_no_more(server):
+    provider = Provider(server, limit=1)
+    one, two, three = (provider.replica(name) for name in ("one", "two", "three"))
+    holder = two.ask()
+    one.ask("a", 1)
+    waiter = three.ask("a", 2)
+    for _ in range(4):
+        provider.now += 4
+        two.say(["tick"])
+        three.say(["tick"])
+    two.release(holder)
+    three.hear()
+    assert list(three.held) == [waiter]
+
+
+def test_a_replica_that_comes_back_too_late_is_told_and_takes_nothing_from_anybody(server):
+    provider = Provider(server, limit=1)
+    one, two = provider.replica("one"), provider.replica("two")
+    stalled = one.ask()
+    waiter = two.ask()
+    for _ in range(4):
+        provider.now += 4
+        two.say(["tick"])
+    assert list(two.held) == [waiter]
+    assert names(one.release(stalled)) == ["Gone"]
+    one.ask()
+    assert len(one.waiting) == 1, "the slot was given twice"
+
+
+def test_when_nobody_could_call_nobody_has_died(server):
+    provider = Provider(server, limit=1)
+    one, two = provider.replica("one"), provider.replica("two")
+    holder = one.ask()
+    two.ask()
+    provider.now += 60  # the server was not there
+    assert two.say(["tick"]) == []
+    provider.now += 4
+    one.release(holder)
+    assert "Granted" in names(two.hear())
+
+
+def test_an_empty_server_grants_nothing_before_all_have_said_what_they_hold(server):
+    provider = Provider(server, limit=2)
+    one, two = provider.replica("one"), provider.replica("two")
+    one.ask(), two.ask()
+    late, early = one.ask("a", 9), two.ask("a", 1)
+    server.flushall()
+    provider.run, provider.now = "second", provider.now + 1
+    assert one.say(["tick"]) == [("Unknown",)]
+    one.announce("two")
+    third = one.ask("a", 0)
+    assert (len(one.held), list(one.waiting)) == (1, [late, third]), "granted before the other was heard"
+    two.announce("one")
+    assert (len(one.held), len(two.held)) == (1, 1)
+    one.release(next(iter(one.held)))
+    two.release(next(iter(two.held)))
+    one.hear(), two.hear()
+    assert {*one.held, *two.held} == {early, third}
+
+
+def test_a_replica_that_does_not_come_back_is_waited_for_no_longer_than_a_lease(server):
+    provider = Provider(server, limit=2)
+    one = provider.replica("one")
+    provider.replica("two")
+    server.flushall()
+    provider.run = "second"
+    one.announce("two")
+    waiter = one.ask()
+    for _ in range(3):
+        provider.now += 5
+        one.say(["tick"])
+    assert list(one.held) == [waiter]
+
+
+def test_what_another_server_has_forgotten_is_put_in_and_what_is_over_is_taken_out(server):
+    provider = Provider(server, limit=3)
+    one = provider.replica("one")
+    kept, over, lost = one.ask(), one.ask(), one.ask()
+    grant = one.held.pop(lost)
+    one.say(["release", lost, grant, True])
+    one.held[lost] = grant  # as if the server had never heard of it
+    del one.held[over]  # it ended while no server was there
+    provider.run = "second"
+    effects = one.announce("one")
+    assert names(effects) == ["Released"]
+    assert sorted(one.held) == [kept, lost]
+    one.ask(), one.ask()
+    assert (len(one.held), len(one.waiting)) == (3, 1)
+
+
+def test_who_leaves_takes_all_with_it(server):
+    provider = Provider(server, limit=1)
+    one, two = provider.replica("one"), provider.replica("two")
+    one.ask(), one.ask()
+    waiter = two.ask()
+    one.say(["leave_all"])
+    two.hear()
+    assert list(two.held) == [waiter]
+
+
+def test_a_poll_of_a_dead_replica_is_over(server):
+    provider = Provider(server, limit=1, gate_interval_s=60.0)
+    one, two = provider.replica("one"), provider.replica("two")
+    holder = two.ask()
+    one.ask("a", 1)
+    waiter = two.ask("a", 2)
+    assert "PollUsage" in names(two.release(holder))
+    for _ in range(4):
+        provider.now += 4
+        two.say(["tick"])
+    assert list(two.held) == [waiter]
+
+
+def test_nothing_is_left_of_workspaces_that_nobody_waits_in(server):
+    provider = Provider(server, limit=1)
+    one = provider.replica("one")
+    before = provider.keys
+    holder = one.ask()
+    for number in range(50):
+        one.ask(f"workspace {number}")
+    while one.held:
+        one.release(holder)
+        holder = next(iter(one.held), 0)
+    assert provider.keys - before <= {"of:one", "past", "lag"}
+    assert "of:one" not in provider.keys
+
+
+def test_a_cluster_takes_the_script(tmp_path: Path, free_port):
+    arguments = ["--port", str(free_port), "--cluster-enabled", "yes", "--save", "", "--dir", str(tmp_path)]
+    with subprocess.Popen(["redis-server", *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        try:
+            node = redis.Redis(
+                port=free_port,
+                retry_on_error=[redis.ConnectionError],
+                retry=redis.retry.Retry(redis.backoff.ConstantBackoff(0.1), 100),
+            )
+            node.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+            while b"cluster_state:ok" not in node.execute_command("CLUSTER", "INFO"):
+                pass
+            provider = Provider(node, limit=1)
+            one, two = provider.replica("one"), provider.replica("two")
+            one.release(one.ask())
+            two.ask()
+            assert len(two.held) == 1
+            node.close()
+        finally:
+            process.kill()
