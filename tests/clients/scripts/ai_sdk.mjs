@@ -5,7 +5,7 @@ import { createAnthropic } from "@ai-sdk/anthropic";
 import { createGoogleGenerativeAI } from "@ai-sdk/google";
 import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
-import { isStepCount, streamText, tool } from "ai";
+import * as ai from "ai";
 import { z } from "zod";
 
 const options = { baseURL: process.env.BASE_URL, apiKey: process.env.API_KEY };
@@ -17,18 +17,19 @@ const models = {
 };
 
 const [provider, prompt] = process.argv.slice(2);
-const result = streamText({
+const stepCount = ai.isStepCount ?? ai.stepCountIs; // in 7, in 6
+const result = ai.streamText({
   model: models[provider](),
   system: "Be brief.",
   prompt,
   tools: {
-    read_file: tool({
+    read_file: ai.tool({
       description: "Read a file.",
       inputSchema: z.object({ path: z.string() }),
       execute: async ({ path }) => readFileSync(path, "utf8"),
     }),
   },
-  stopWhen: isStepCount(5),
+  stopWhen: stepCount(5),
 });
 for await (const piece of result.textStream) process.stdout.write(piece);
 process.stdout.write("\n");
