@@ -15,7 +15,8 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # Files of tests side by side; tests/conftest.py says how many, and that slow ones come first.
-PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --tb native
+SIDE_BY_SIDE := -n auto --dist loadfile --no-loadscope-reorder --tb native
+PYTEST := $(BIN)/python -m pytest $(SIDE_BY_SIDE)
 SOURCES := $(shell find proxy -type f -not -name '*.pyc')
 FORMATTED := proxy tests setup.py $(wildcard .ci/*.py)
 
@@ -61,7 +62,7 @@ lint: $(VENV)/developing
 
 # What is measured is what `pip install .` makes: compiled, where there is a compiler.
 bench: $(VENV)/developing system-packages $(if $(findstring --plot,$(ARGS)),$(VENV)/drawing)
-	@$(MAKE) --no-print-directory VENV=$(VENV) compiled || echo 'Nothing can be compiled here: the sources are measured' >&2
+	@$(MAKE) --no-print-directory VENV=$(VENV) $(COPY)/built || echo 'Nothing can be compiled here: the sources are measured' >&2
 	@$(BIN)/python -m tests.bench $$(test ! -e $(COPY)/built || echo --compiled $(COPY)) $(ARGS)
 
 bench-rivals: $(VENV)/developing $(VENV)-rivals/installed
@@ -82,7 +83,7 @@ compiled: $(COPY)/built
 	@rm -rf $(COPY)/tests && cp -R tests systemd config docs $(COPY)
 
 test-compiled: compiled
-	cd $(COPY) && $(abspath $(BIN))/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --tb native -m 'not plain' \
+	cd $(COPY) && $(abspath $(BIN))/python -m pytest $(SIDE_BY_SIDE) -m 'not plain' \
 	  $(or $(ARGS),tests/core tests/wire tests/web tests/service)
 
 fuzz: $(VENV)/developing

@@ -16,7 +16,16 @@ from hypothesis import settings
 
 HERE = Path(__file__).parent
 OUTSIDE = {HERE / name for name in ("system", "browser")}  # they run the real process, in one loop
-FIRST = ["system", "browser", "simulator", "demo", "monitoring", "cli", "compare"]  # they wait, and end last
+FIRST = [
+    "system",
+    "browser",
+    "simulator",
+    "demo",
+    "monitoring",
+    "replicas",
+    "cli",
+    "compare",
+]  # they wait, and end last
 
 settings.register_profile("slotgate", settings.default, deadline=None)
 settings.load_profile("slotgate")

@@ -12,7 +12,7 @@ from proxy.core.model import RateLimit, Reduced
 EVIDENCE_KEPT = 20  # spec §7.3
 
 
-def _notice(limit: int) -> str:
+def notice(limit: int) -> str:
     return f"Concurrency limit auto-reduced to {limit} after a 429 — restore manually when ready."
 
 
@@ -49,7 +49,7 @@ class Limit:
     @property
     def notice(self) -> str | None:
         """What a person should know about the limit, or None."""
-        return None if self.original is None or self.value is None else _notice(self.value)
+        return None if self.original is None or self.value is None else notice(self.value)
 
     def has_room(self, in_flight: int) -> bool:
         """Whether one more may go beside `in_flight` others."""
@@ -77,7 +77,7 @@ class Limit:
             self.original = self.value
         self.value -= 1
         self._reduced_at_grant = grants
-        return Reduced(self.value, self.original, _notice(self.value))
+        return Reduced(self.value, self.original, notice(self.value))
 
     def excuse(self, grants: int) -> None:
         """Refusals of all who were let in so far have another explanation than the limit."""

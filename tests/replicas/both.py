@@ -9,8 +9,6 @@ from redis_scheduler import RedisScheduler
 from proxy.core.model import Effect, Policy, Slot, Snapshot, Ticket
 from proxy.core.scheduler import Scheduler
 
-READ = ("snapshot", "waits_for", "expected_waits", "newcomer_wait_s")
-
 
 class Both:
     """Answers as the one in memory does."""

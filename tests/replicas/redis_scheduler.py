@@ -8,6 +8,7 @@ import redis
 
 from proxy.core import forecast, reading
 from proxy.core.forecast import Expected
+from proxy.core.limit import notice
 from proxy.core.model import (
     CooldownSet,
     Effect,
@@ -48,12 +49,14 @@ class RedisScheduler:
         self._policy = policy
         self._do(0.0, script.announcement({"policy": script.policy(policy), **start}))
 
-    def _do(self, now: float, *steps: script.Step, now_ms: int | None = None) -> list[Effect]:
-        said = self._call(
-            keys=[self._key], args=[script.request(steps, replica="one", run="1", now=now, now_ms=now_ms)]
-        )
-        answer = script.reply(said)
+    def _ask(self, now: float, *steps: script.Step, now_ms: int | None = None) -> script.Reply:
+        asked = script.request(steps, replica="one", run="1", now=now, now_ms=now_ms)
+        answer = script.reply(self._call(keys=[self._key], args=[asked]))
         assert answer.now == now
+        return answer
+
+    def _do(self, now: float, *steps: script.Step, now_ms: int | None = None) -> list[Effect]:
+        answer = self._ask(now, *steps, now_ms=now_ms)
         self._deadline = answer.deadline
         return [self._effect(now, *raw) for raw in answer.effects]
 
@@ -86,8 +89,8 @@ class RedisScheduler:
                 return Paused(until_at, cause)
             case "Resumed", (cause,):
                 return Resumed(cause)
-            case "Reduced", (limit, original, notice):
-                return Reduced(limit, original, notice)
+            case "Reduced", (limit, original):
+                return Reduced(limit, original, notice(limit))
             case "LimitSet", (limit, by):
                 return LimitSet(limit or None, by)
             case "CooldownSet", (seconds, by):
@@ -192,8 +195,7 @@ class RedisScheduler:
         return self._do(now, ["tick"], now_ms=now_ms)
 
     def _mirror(self, now: float) -> Mirror:
-        said = self._call(keys=[self._key], args=[script.request([["look"]], replica="one", run="1", now=now)])
-        ((_, _, look),) = script.reply(said).effects
+        ((_, _, look),) = self._ask(now, ["look"]).effects
         return Mirror(look, ahead_s=0.0, tickets=self._tickets, slots=self._slots)
 
     def snapshot(self, now: float) -> Snapshot:

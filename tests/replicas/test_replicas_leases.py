@@ -7,8 +7,6 @@ import pytest
 import redis
 from peers import Provider
 
-LEASE_S = 15
-
 
 @pytest.fixture(autouse=True)
 def empty(server):
@@ -17,6 +15,14 @@ def empty(server):
 
 def names(effects):
     return [name for name, *_ in effects]
+
+
+def outlives_a_lease(*peers):
+    """These go on calling, often enough, for longer than a lease; nobody else does."""
+    for _ in range(4):
+        peers[0].provider.now += 4
+        for peer in peers:
+            peer.say(["tick"])
 
 
 def test_one_limit_holds_over_all_and_a_grant_is_pushed_to_whose_request_it_is(server):
@@ -65,10 +71,7 @@ def test_who_waits_at_a_dead_replica_waits_no_more(server):
     holder = two.ask()
     one.ask("a", 1)
     waiter = three.ask("a", 2)
-    for _ in range(4):
-        provider.now += 4
-        two.say(["tick"])
-        three.say(["tick"])
+    outlives_a_lease(two, three)
     two.release(holder)
     three.hear()
     assert list(three.held) == [waiter]
@@ -79,9 +82,7 @@ def test_a_replica_that_comes_back_too_late_is_told_and_takes_nothing_from_anybo
     one, two = provider.replica("one"), provider.replica("two")
     stalled = one.ask()
     waiter = two.ask()
-    for _ in range(4):
-        provider.now += 4
-        two.say(["tick"])
+    outlives_a_lease(two)
     assert list(two.held) == [waiter]
     assert names(one.release(stalled)) == ["Gone"]
     one.ask()
@@ -166,9 +167,7 @@ def test_a_poll_of_a_dead_replica_is_over(server):
     one.ask("a", 1)
     waiter = two.ask("a", 2)
     assert "PollUsage" in names(two.release(holder))
-    for _ in range(4):
-        provider.now += 4
-        two.say(["tick"])
+    outlives_a_lease(two)
     assert list(two.held) == [waiter]
 
 

@@ -56,9 +56,8 @@ async def test_megabytes_both_ways_at_once_do_not_wait_for_each_other(tunnels: T
 async def test_messages_that_are_heard_late_are_whole_and_in_order(tunnels: Tunnels) -> None:
     """Backpressure: what nobody hears yet fills every buffer on the way, until the one who speaks has to wait."""
     client, server = await tunnels.pair("websockets", compress=False)
-    messages = [
-        b"%d" % number + LARGE[: 2 * MEGABYTE] for number in range(60)
-    ]  # more than the kernel's buffers of two connections
+    # More than the kernel's buffers of two connections.
+    messages = [b"%d" % number + LARGE[: 2 * MEGABYTE] for number in range(60)]
 
     async def say_all(source: Socket) -> None:
         for message in messages:

@@ -15,6 +15,7 @@ if not now then
   local time = call('TIME')
   now = tonumber(time[1]) + tonumber(time[2]) / 1e6
 end
+local now_ms = request.now_ms or math.floor(now * 1000)
 
 local LEASE_S = 15
 local PROBE_S = 1

@@ -88,13 +88,11 @@ function slots.mark_taken(ticket)
   end
 end
 
-function slots.mark_refused(ticket, held)
+function slots.mark_refused(ticket)
   ticket.refused = true
-  if held then
-    if ticket.taken then
-      ticket.taken = nil
-      S.taken = S.taken - 1
-    end
-    keep(ticket)
+  if ticket.taken then
+    ticket.taken = nil
+    S.taken = S.taken - 1
   end
+  keep(ticket)
 end

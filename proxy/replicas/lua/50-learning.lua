@@ -6,10 +6,6 @@ function limit.has_room(in_flight)
   return not S.limit or in_flight < S.limit
 end
 
-function limit.notice()
-  return string.format('Concurrency limit auto-reduced to %d after a 429 — restore manually when ready.', S.limit)
-end
-
 function limit.set(value, learns)
   S.limit, S.learns_limit, S.served, S.original, S.evidence, S.learned_at = value, learns, 0, nil, {}, 0
 end
@@ -28,12 +24,12 @@ function limit.reduce(grant)
   S.original = S.original or S.limit
   S.limit = S.limit - 1
   S.reduced_at = S.grants
-  tell('Reduced', false, S.limit, S.original, limit.notice())
+  tell('Reduced', false, S.limit, S.original)
 end
 
-function limit.step_up(at_ms)
+function limit.step_up()
   S.limit = S.limit + 1
-  limit.note({ at = at_ms, status = 0, kind = 'restored', in_flight = S.in_flight })
+  limit.note({ at = now_ms, status = 0, kind = 'restored', in_flight = S.in_flight })
   if S.limit >= S.original then
     S.original, S.evidence = nil, {}
   end
@@ -65,7 +61,7 @@ function strikes.today()
   return S.strikes.until_at and now < S.strikes.until_at and S.strikes.count or 0
 end
 
-function strikes.add(now_ms)
+function strikes.add()
   local day = math.floor(now_ms / 1000 / DAY_S)
   local same = not S.strikes.day or S.strikes.day == day
   S.strikes = {

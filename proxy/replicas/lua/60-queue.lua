@@ -10,6 +10,11 @@ local function recovering()
   return S.recovering and S.recovering.until_at > now
 end
 
+-- How many more the provider takes is not known any more.
+function queue.forget_allowance()
+  S.allowance.last_grant, S.allowance.until_at = nil, nil
+end
+
 local function allowed()
   return not S.allowance.last_grant or S.grants < S.allowance.last_grant
 end
@@ -18,11 +23,11 @@ local function room()
   return limit.has_room(S.in_flight) and not pause.blocks() and allowed() and not recovering()
 end
 
--- What others use of the same account; nil if no fresh poll tells.
-local function external()
+-- What others use of the same account, as it was known `at` that time; nil if no fresh poll tells.
+local function external(at)
   local least
   for _, seen in ipairs(S.gate.beyond) do
-    if now - seen[1] <= FRESH_S then
+    if at - seen[1] <= FRESH_S then
       least = math.min(least or math.huge, seen[2])
     end
   end
@@ -46,7 +51,7 @@ function queue.grant_at_once(ticket)
       return false
     end
     local mine = math.max(S.in_flight, S.held + lag.may_be_counted())
-    if not limit.has_room(mine + (external() or 0)) then
+    if not limit.has_room(mine + (external(now) or 0)) then
       return false
     end
   end
@@ -162,14 +167,7 @@ function queue.polled(observed, error_text)
   end
   local again = finish_poll(observed, error_text)
   if observed and queue.gated() then
-    -- What others use, as it was known when the poll began.
-    local others
-    for _, seen in ipairs(gate.beyond) do
-      if gate.began - seen[1] <= FRESH_S then
-        others = math.min(others or math.huge, seen[2])
-      end
-    end
-    local beyond = observed - gate.ours.held - (others or 0)
+    local beyond = observed - gate.ours.held - (external(gate.began) or 0)
     lag.polled(math.max(0, beyond), math.max(0, beyond + #gate.ours.unseen), gate.began)
     cooldown.follow()
   end
@@ -246,7 +244,7 @@ function queue.let_go(ticket, reached, back, back_at)
   end
   local nobody_tells = S.allowance.until_at and S.held == 0
   if nobody_tells then
-    S.allowance.last_grant, S.allowance.until_at = nil, nil
+    queue.forget_allowance()
   end
   local was_probe = not pause.is_open() and pause.left(ticket.grant)
   local freed = {}
@@ -312,7 +310,7 @@ function queue.tick()
     end
   end
   if S.allowance.until_at and S.allowance.until_at <= now then
-    S.allowance.last_grant, S.allowance.until_at = nil, nil
+    queue.forget_allowance()
     queue.pump()
   end
   local woken = waiting.woken()

@@ -4,7 +4,7 @@
 local steps = {}
 
 -- What a provider starts with of which nothing is known.
-function steps.begin(start)
+local function begin(start)
   S = {
     policy = start.policy,
     limit = start.limit,
@@ -182,17 +182,17 @@ end
 -- The provider refused the request that was let in by `grant`, whether it holds its slot or not any more.
 function steps.rate_limited(id, grant, seen)
   seen.in_flight = S.in_flight
-  seen.at = request.now_ms or math.floor(now * 1000)
+  seen.at = now_ms
   S.last = seen
   local ticket = holder(id, grant)
   if ticket then
-    slots.mark_refused(ticket, true)
+    slots.mark_refused(ticket)
   end
   tell('RateLimited', request.replica, id, seen)
   if seen.kind == 'quota' then
     S.quota, S.quota_at = seen, S.grants
   elseif seen.kind == 'concurrency' then
-    strikes.add(seen.at)
+    strikes.add()
     local learned = limit.learn(grant)
     if learned then
       tell('LimitSet', false, learned, 'learned')
@@ -215,7 +215,7 @@ function steps.few_left(id, grant, left, wait_s)
       it.told_at, it.last_grant, it.until_at = grant, grant + left, now + wait_s
     end
     if left >= S.limit then
-      it.last_grant, it.until_at = nil, nil
+      queue.forget_allowance()
     end
     queue.pump()
   end
@@ -239,7 +239,7 @@ function steps.set_limit(value, by, learns)
       tell('Resumed', false, 'unlimited')
     end
     pause.lift()
-    S.allowance.last_grant, S.allowance.until_at = nil, nil
+    queue.forget_allowance()
   end
   queue.pump()
 end
@@ -284,7 +284,7 @@ function steps.tick()
     if not S.recovery.due or (S.recovery.due <= now and not strikes.bear_more()) then
       recovery.wait()
     elseif S.recovery.due <= now then
-      tell('LimitSet', false, limit.step_up(request.now_ms or math.floor(now * 1000)), 'auto_restore')
+      tell('LimitSet', false, limit.step_up(), 'auto_restore')
       recovery.stepped()
       queue.pump()
     end

@@ -69,13 +69,6 @@ function steps.peers()
   tell('Peers', request.replica, call('ZRANGE', base .. 'leases', 0, -1))
 end
 
-local function open_if_all_are_heard()
-  if S.recovering and not next(S.recovering.awaited) then
-    S.recovering = nil
-    queue.pump()
-  end
-end
-
 local function take_over_held(said)
   local ticket = ticket_of(said.id)
   if ticket and ticket.grant == said.grant then
@@ -110,7 +103,7 @@ end
 -- of it is over, and what it knows less is put in.
 function steps.announce(said)
   if not S then
-    steps.begin(said.start)
+    begin(said.start)
   end
   if S.run ~= request.run then
     S.run = request.run
@@ -153,6 +146,8 @@ function steps.announce(said)
       take_over_waiting(one)
     end
   end
-  open_if_all_are_heard()
+  if S.recovering and not next(S.recovering.awaited) then
+    S.recovering = nil
+  end
   queue.pump()
 end
