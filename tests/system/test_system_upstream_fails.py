@@ -9,15 +9,23 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 from blackbox.client import CLEAN, CUT, RESET
-from blackbox.process import free_ports
 from blackbox.rig import Rig
 from blackbox.waiting import until
 
-NOBODY, SILENT = free_ports(2)  # nothing listens there; something listens and never takes a connection
+# Bound for as long as this module is there, so that nobody else gets these ports: at the one nothing listens, at the
+# other something that never takes a connection.
+NOBODY, SILENT = socket.socket(), socket.socket()
+for sock in (NOBODY, SILENT):
+    sock.bind(("127.0.0.1", 0))
 UPSTREAMS = {
     "up": {"limit": 1, "cooldown": "0s"},
-    "refusing": {"url": f"http://127.0.0.1:{NOBODY}", "limit": 1, "cooldown": "0s"},
-    "silent": {"url": f"http://127.0.0.1:{SILENT}", "limit": 1, "cooldown": "0s", "connect_timeout": "1s"},
+    "refusing": {"url": f"http://127.0.0.1:{NOBODY.getsockname()[1]}", "limit": 1, "cooldown": "0s"},
+    "silent": {
+        "url": f"http://127.0.0.1:{SILENT.getsockname()[1]}",
+        "limit": 1,
+        "cooldown": "0s",
+        "connect_timeout": "1s",
+    },
     "nameless": {"url": "http://nowhere.invalid", "limit": 1, "cooldown": "0s"},
 }
 
@@ -25,15 +33,12 @@ UPSTREAMS = {
 @pytest_asyncio.fixture(loop_scope="session")
 async def silent() -> AsyncIterator[None]:
     """A listener whose backlog is full: the kernel drops what would connect."""
+    SILENT.listen(0)
     with contextlib.ExitStack() as stack:
-        listener = stack.enter_context(socket.socket())
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(("127.0.0.1", SILENT))
-        listener.listen(0)
         for _ in range(3):
             filler = stack.enter_context(socket.socket())
             filler.setblocking(False)
-            filler.connect_ex(("127.0.0.1", SILENT))
+            filler.connect_ex(SILENT.getsockname())
         yield
 
 
