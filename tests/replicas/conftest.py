@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator
 
@@ -30,12 +29,3 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator["redis.Redis[by
                 yield connection
         finally:
             process.kill()
-
-
-@pytest.fixture
-def free_port() -> int:
-    """One that was free a moment ago."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        port: int = sock.getsockname()[1]
-        return port

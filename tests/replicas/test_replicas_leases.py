@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import redis
+from blackbox.process import free_ports
 from peers import Provider
 
 
@@ -185,12 +186,13 @@ def test_nothing_is_left_of_workspaces_that_nobody_waits_in(server):
     assert "of:one" not in provider.keys
 
 
-def test_a_cluster_takes_the_script(tmp_path: Path, free_port):
-    arguments = ["--port", str(free_port), "--cluster-enabled", "yes", "--save", "", "--dir", str(tmp_path)]
+def test_a_cluster_takes_the_script(tmp_path: Path):
+    (port,) = free_ports(1)  # its other port is 10,000 above
+    arguments = ["--port", str(port), "--cluster-enabled", "yes", "--save", "", "--dir", str(tmp_path)]
     with subprocess.Popen(["redis-server", *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
         try:
             node = redis.Redis(
-                port=free_port,
+                port=port,
                 retry_on_error=[redis.ConnectionError],
                 retry=redis.retry.Retry(redis.backoff.ConstantBackoff(0.1), 100),
             )

@@ -1,6 +1,7 @@
 # Freed memory goes back to the system when it is much.
 
 import ctypes
+import multiprocessing
 import sys
 
 import pytest
@@ -26,8 +27,23 @@ def crowd(size: int) -> tuple[list[bytearray], list[bytearray]]:
     return pieces, between
 
 
+def alone(work):
+    """In a process of its own: in one that has run other tests there are holes for what is to lie in between."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        pool.apply(work)
+
+
 @glibc
 def test_much_that_was_freed_is_given_back_once():
+    alone(free_much)
+
+
+@glibc
+def test_little_that_was_freed_stays():
+    alone(free_little)
+
+
+def free_much():
     heap = Heap()
     pieces, between = crowd(4 * SLACK)
     assert not heap.look(), "nothing is free yet"
@@ -39,8 +55,7 @@ def test_much_that_was_freed_is_given_back_once():
     del between
 
 
-@glibc
-def test_little_that_was_freed_stays():
+def free_little():
     heap = Heap()
     pieces, between = crowd(SLACK // 2)
     heap.look()

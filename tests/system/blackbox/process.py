@@ -7,10 +7,12 @@ import asyncio
 import contextlib
 import json
 import os
+import random
 import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,8 @@ from blackbox.admin import Admin
 from blackbox.client import Headers, RawClient
 from blackbox.waiting import PATIENCE, until
 
+PORTS = range(20_000, 32_000)  # below those that Linux gives to connections (net.ipv4.ip_local_port_range)
+WORKERS = 24  # have ports of their own
 START = 30.0  # seconds until it is ready: imports on a busy machine
 
 
@@ -174,12 +178,20 @@ class Proxy:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that were free a moment ago."""
-    with contextlib.ExitStack() as stack:
-        socks = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for sock in socks:
-            sock.bind(("127.0.0.1", 0))
-        return [sock.getsockname()[1] for sock in socks]
+    """Ports that were free a moment ago, and are still: the kernel gives them to nobody by itself, and no other worker
+    takes from the same ones. Else a proxy that could not listen was taken for the one that did."""
+    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % WORKERS
+    first = PORTS.start + number * len(PORTS) // WORKERS
+    candidates = random.sample(range(first, first + len(PORTS) // WORKERS), len(PORTS) // WORKERS)
+    return list(islice(filter(_is_free, candidates), count))
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as sock, contextlib.suppress(OSError):
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the proxy does
+        sock.bind(("127.0.0.1", port))
+        return True
+    return False
 
 
 def _split(listen: str) -> tuple[str, int]:
