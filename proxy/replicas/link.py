@@ -11,11 +11,12 @@ import asyncio
 import random
 import socket
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from typing import Any
 
 from proxy.replicas import script
 from proxy.replicas.line import Line, Listener
-from proxy.replicas.server import Away, Server
+from proxy.replicas.server import FAILURES, Away, Server
 
 RENEW_S = 4.0  # a third of a lease, and a little less
 BACKOFF_S, BACKOFF_MAX_S = 0.05, 1.0
@@ -35,7 +36,7 @@ class Link:
         *,
         now: Callable[[], float],
         changed: Callable[[str | None], None],
-        complain: Callable[[Exception], None],
+        complain: Callable[[BaseException], None],
     ) -> None:
         self.replica = ""
         self.number = 0
@@ -69,17 +70,18 @@ class Link:
         self._lines[line.key] = line
         return line
 
-    async def start(self) -> None:
-        """Become a replica. Away: the server cannot be used."""
+    async def start(self) -> list[str]:
+        """Become a replica; what a person should be warned of. Away: the server cannot be used."""
         client = self._server.client()
         try:
-            await self._server.prepare(client)
+            warnings = await self._server.prepare(client)
             self.number = int(await client.incr(f"{self._server.prefix}:replicas")) % NAMES
-        except BaseException as error:
+        except FAILURES as error:
             raise self._server.away(error) from error
         finally:
             await client.aclose()
         self.replica = f"{socket.gethostname().replace(':', '.')}-{self.number}"
+        return warnings
 
     async def run(self) -> None:
         """Call and listen, for ever."""
@@ -87,9 +89,12 @@ class Link:
         while True:
             try:
                 await self._session()
-            except Away as away:
+            except* Exception as errors:  # a fault of ours must not end it either
+                error = _first(errors)
+                if not isinstance(error, (Away, *FAILURES)):
+                    self._complain(error)
                 backoff_s = BACKOFF_S if self._away is None else min(2 * backoff_s, BACKOFF_MAX_S)
-                self._interrupted(str(away))
+                self._interrupted(str(self._server.away(error)))
             await asyncio.sleep(backoff_s * random.uniform(0.5, 1))  # noqa: S311 - jitter is no secret
 
     async def leave(self) -> None:
@@ -101,26 +106,22 @@ class Link:
     # --- one pair of connections ---
 
     async def _session(self) -> None:
-        client, ear = self._server.client(), self._server.client()
-        news = ear.pubsub()
-        try:
+        async with AsyncExitStack() as connections:
+            client = self._server.client()
+            connections.push_async_callback(client.aclose)
             await self._server.prepare(client)
             self._run = await self._server.run_id(client)
             self._sha = await client.script_load(self._source)
+            ear = await self._server.subscriber(client)
+            connections.push_async_callback(ear.aclose)
+            news = ear.pubsub()
+            connections.push_async_callback(news.aclose)
             await news.subscribe(f"{self._channel}{self.replica}", f"{self._channel}all")
             self._back()
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._call_for_ever(client), name="replica calls")
                 tasks.create_task(self._hear_for_ever(news), name="replica news")
                 tasks.create_task(self._renew_for_ever(), name="replica lease")
-        except BaseExceptionGroup as group:
-            raise self._server.away(group.exceptions[0]) from group
-        except Exception as error:
-            raise self._server.away(error) from error
-        finally:
-            self._calling_since = None
-            for connection in (news, client, ear):
-                await connection.aclose()
 
     async def _call_for_ever(self, client: Any) -> None:
         while True:
@@ -173,8 +174,14 @@ class Link:
         self._wanted.set()
 
     def _interrupted(self, why: str) -> None:
+        self._calling_since = None
         was_away, self._away = self._away, why
         for line in self._lines.values():
             line.interrupted()
         if was_away is None:
             self._changed(why)
+
+
+def _first(errors: BaseExceptionGroup[Any]) -> BaseException:
+    found = errors.exceptions[0]
+    return _first(found) if isinstance(found, BaseExceptionGroup) else found

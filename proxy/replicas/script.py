@@ -124,8 +124,8 @@ def announcement(
 ) -> Step:
     """The first step at a server. `start` is what the provider starts with if nothing is known of it; where something
     is, what of it is configured counts if this process has just begun (`fresh`). `peers` are the replicas that this one
-    knows of. `held` and `waiting` are its own, as `ticket` writes them: the ones with `grant`, `held_s` and `taken`, the
-    others with `waited_s`, with `seq` where it is known, and with `after` where they have given back a slot."""
+    knows of. `held` and `waiting` are its own, as `ticket` writes them: the ones with `grant`, `held_s` and `taken`,
+    the others with `waited_s`, with `seq` where it is known, and with `after` where they have given back a slot."""
     said = {"start": _without_none(start), "fresh": fresh, "peers": [*peers], "held": [*held], "waiting": [*waiting]}
     return ["announce", said]
 

@@ -372,7 +372,8 @@ class Runtime:
 
     async def _join(self, link: Link) -> None:
         try:
-            await link.start()
+            for warning in await link.start():
+                self.telemetry.log.warning("state.warning", why=warning)
         except Away as away:
             raise StoreError(str(away)) from away
         self._ticket_ids += link.number * TICKETS
