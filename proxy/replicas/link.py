@@ -47,6 +47,7 @@ class Link:
         self._channel = f"{server.prefix}:news:"
         self._lines: dict[str, Line] = {}
         self._wanted = asyncio.Event()
+        self._connected = asyncio.Event()
         self._away: str | None = NEW
         self._calling_since: float | None = None
         self._run: str | None = None
@@ -82,6 +83,10 @@ class Link:
             await client.aclose()
         self.replica = f"{socket.gethostname().replace(':', '.')}-{self.number}"
         return warnings
+
+    async def connected(self) -> None:
+        """Wait for the first connection that `run` makes."""
+        await self._connected.wait()
 
     async def run(self) -> None:
         """Call and listen, for ever."""
@@ -171,6 +176,7 @@ class Link:
         was_away, self._away = self._away, None
         if was_away != NEW:
             self._changed(None)
+        self._connected.set()
         self._wanted.set()
 
     def _interrupted(self, why: str) -> None:

@@ -32,6 +32,7 @@ from proxy.wire import tls
 
 TICKETS = 10**9  # ids of one process; among several replicas the digits before them are the replica's
 EVERYBODY = 1000  # who wait, as far as they are shown one by one where the queue is shared
+CONNECT_S = 5.0
 STORE_CLOSE_S = 5.0  # a disk that hangs must not keep the process for ever
 
 
@@ -378,6 +379,9 @@ class Runtime:
             raise StoreError(str(away)) from away
         self._ticket_ids += link.number * TICKETS
         self.tasks.start("replica", link.run())
+        with suppress(TimeoutError):  # it was there a moment ago; requests wait for it
+            async with asyncio.timeout(CONNECT_S):
+                await link.connected()
 
     def _overhear(self, provider_id: str, effect: Effect) -> None:
         self.telemetry.overhear(provider_id, effect)

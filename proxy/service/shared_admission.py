@@ -107,6 +107,7 @@ class SharedAdmission(Admission):
         self._poll = poll
         self._waiting: dict[int, _Waiting] = {}
         self._slots: dict[int, Slot] = {}
+        self._ended: dict[int, Released] = {}  # grants given back, of which the server has not told yet
         self._untold: set[int] = set()  # grants whose answers have begun, which the server need not know before the end
         self._standing = Standing(limit=start.get("limit"))
         self._ahead_s = clock.now()  # of this clock, to the server's
@@ -122,6 +123,7 @@ class SharedAdmission(Admission):
             "Granted": self._granted,
             "Refused": self._refused,
             "Outlasted": self._outlasted,
+            "Released": self._released,
             "Reclaimed": self._reclaimed,
             "Lost": self._lost,
             "RateLimited": self._rate_limited,
@@ -234,10 +236,10 @@ class SharedAdmission(Admission):
             self._line.say("release", slot.id, slot.grant, reached)
 
     def _drop_slot(self, slot: Slot) -> None:
-        """It is nobody's here any more."""
+        """It is nobody's here any more; its end is told in the order in which the server has it."""
         held_s = self._now() - slot.granted_at
         self._holds.append(held_s)
-        self._observe(self.provider_id, Released(slot, held_s))
+        self._ended[slot.grant] = Released(slot, held_s)
         slot.held, slot.holder, slot.phase = False, None, Phase.COOLING
         self._slots.pop(slot.id, None)
         if slot.grant in self._untold:
@@ -357,6 +359,8 @@ class SharedAdmission(Admission):
 
     def announcement(self) -> Step:
         now = self._now()
+        for grant in list(self._ended):  # the announcement says it, and nobody tells
+            self._released(0, grant, 0.0)
         held = [
             {
                 **script.ticket(slot.ticket),
@@ -432,6 +436,11 @@ class SharedAdmission(Admission):
         if waiting is not None and not waiting.future.done():
             waiting.future.set_exception(self.refusal(code))
 
+    def _released(self, ticket_id: int, grant: int, held_s: float) -> None:
+        released = self._ended.pop(grant, None)
+        if released is not None:
+            self._observe(self.provider_id, released)
+
     def _reclaimed(self, ticket_id: int, grant: int, why: str, after_s: float) -> None:
         slot = self._slots.get(ticket_id)
         if slot is None or slot.grant != grant:
@@ -446,6 +455,7 @@ class SharedAdmission(Admission):
         slot = self._slots.get(ticket_id)
         if slot is not None:
             self._reclaimed(ticket_id, grant, "lease", self._now() - slot.granted_at)
+            self._released(ticket_id, grant, 0.0)
 
     def _rate_limited(self, ticket_id: int, seen: Mapping[str, Any]) -> None:
         ticket = self._refused_tickets.pop(ticket_id, None)
