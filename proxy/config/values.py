@@ -11,11 +11,10 @@ from typing import Literal
 from .address import bracketed, parse_address, split_host_port
 from .forms import Secret
 from .leaves import pattern, text
-from .report import without_credentials
+from .redis_url import ALLOWED, is_redis_url, parse_redis_url, shown_redis_url
 from .url import BaseUrl, check_reference, parse_proxy, parse_url
 
 _FILE = re.compile(r"(?:/|\./|\.\./|~/)[^\0]*[^\0/]")
-_SHARED = re.compile(r"(?:rediss?|unix)://[!-~]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -26,7 +25,7 @@ class State:
     target: str = ""
 
     def __repr__(self) -> str:
-        target = without_credentials(self.target) if self.kind == "redis" else self.target
+        target = shown_redis_url(self.target) if self.kind == "redis" else self.target
         return f"<State {self.kind} {target}>".replace(" >", ">")
 
 
@@ -39,7 +38,8 @@ def _file(value: str) -> Path:
 def _state(value: str) -> State:
     if value == "memory":
         return State(kind="memory")
-    if _SHARED.fullmatch(value):
+    if is_redis_url(value):
+        parse_redis_url(value)
         return State(kind="redis", target=value)
     return State(kind="sqlite", target=str(_file(value)))
 
@@ -50,7 +50,7 @@ def _show_state(state: State) -> object:
             return "memory"
         case "sqlite":
             return state.target
-    return Secret(state.target, without_credentials(state.target))
+    return Secret(state.target, shown_redis_url(state.target))
 
 
 def _host(value: str) -> str:
@@ -99,7 +99,7 @@ REFERENCE = text(
 )
 HOST = text("a host name without scheme or port", _host)
 FILE = text("a file's path", _file)
-STATE = text('a file\'s path, "memory", or redis://, rediss:// or unix://', _state, _show_state)
+STATE = text(f'a file\'s path, "memory", or {ALLOWED}', _state, _show_state)
 UPSTREAM_NAME = pattern("1 to 64 letters, digits, dots, _ and -, a letter or digit first", r"[A-Za-z0-9][\w.-]{0,63}")
 PROVIDER = text("1 to 128 printable characters, and not . or ..", _provider)
 USER_AGENT_PART = text("a part of a User-Agent, 1 to 128 printable characters", _printable)

@@ -49,7 +49,7 @@ def test_it_is_shown_in_the_files_own_words() -> None:
 
 
 SECRETS = """\
-state: redis://me:hunter2@h:1/2?password=hunter2
+state: redis://me:hunter2@h:1/2?prefix=ours
 upstreams:
   a:
     url: http://h
@@ -61,7 +61,7 @@ upstreams:
 def test_no_secret_is_shown() -> None:
     shown = effective(read(SECRETS))
     assert "hunter2" not in json.dumps(shown)
-    assert shown["state"] == "redis://***@h:1/2?***"
+    assert shown["state"] == "redis://***@h:1/2?prefix=ours"
     a = shown["upstreams"]["a"]  # type: ignore[index]
     assert (a["proxy"], a["usage"]["headers"]) == ("http://***@p", {"authorization": "***"})
     assert a["usage"]["url"] == "http://h/u?***"
