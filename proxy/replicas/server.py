@@ -10,6 +10,7 @@ import socket
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha1
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -47,6 +48,8 @@ COMMAND_TIMEOUT_S = 10.0
 OLDEST = (7, 0)  # whose scripts are replicated by their effects, and that takes several sections of INFO
 CLIENT_NAME = "slotgate"  # what CLIENT LIST shows
 _RESP = 2  # RESP3 may put pushed messages between replies; a subscription has its own connection here
+# Not told: the server has no use for it, and newer versions look it up on the disk for each connection.
+_LIBRARY = ("driver_info",) if find_spec("redis.driver_info") else ("lib_name", "lib_version")
 _SHOWN = 200  # characters of what the server says
 
 Client: TypeAlias = Redis | RedisCluster
@@ -318,6 +321,7 @@ def _timeouts(command_s: float) -> dict[str, Any]:
         "health_check_interval": 0,
         "decode_responses": False,
         "protocol": _RESP,
+        **dict.fromkeys(_LIBRARY),
     }
 
 
