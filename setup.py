@@ -18,10 +18,10 @@ UNSAID = "auto"  # what SLOTGATE_COMPILED is where nobody sets it
 COMPILED = {
     "core": (
         "allowance cooldown gate lag limit model pause queue reading recovery refusals scheduler slots strikes turns "
-        "waitlist"
+        "waitlist watchdog"
     ),
     "ratelimits": "frames",
-    "service": "admission clock counts events histogram quoting record telemetry",
+    "service": "admission clock counts events histogram local_admission quoting record shared_admission telemetry",
     "web": (
         "budget forward identity identity_body identity_fingerprint identity_headers judge outcome passage patience "
         "routing success turn"

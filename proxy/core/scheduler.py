@@ -33,6 +33,7 @@ from proxy.core.queue import Queue
 from proxy.core.recovery import Recovery
 from proxy.core.refusals import Refusals
 from proxy.core.strikes import Strikes
+from proxy.core.watchdog import overdue
 
 
 class Scheduler:
@@ -132,14 +133,9 @@ class Scheduler:
 
     def reclaim_overdue(self, now: float, slots: Iterable[Slot] | None = None) -> list[Effect]:
         """The watchdog: of `slots`, or else of all, take back each that is silent or held for too long (spec §9)."""
-        silent_s, hold_s = self.policy.slot_timeout_s, self.policy.max_hold_s
         for slot in self.holding() if slots is None else slots:
-            if not slot.held:
-                continue
-            if hold_s is not None and now - slot.granted_at >= hold_s:
-                self._queue.reclaim(slot, now, "max_hold", now - slot.granted_at)
-            elif silent_s is not None and now - slot.progress_at >= silent_s:
-                self._queue.reclaim(slot, now, "silent", now - slot.progress_at)
+            if slot.held and (found := overdue(self.policy, slot, now)) is not None:
+                self._queue.reclaim(slot, now, *found)
         return self._flush()
 
     # --- what the provider says ---------------------------------------------------------------------------------
@@ -340,6 +336,11 @@ class Scheduler:
     def snapshot(self, now: float) -> Snapshot:
         """Everything a status shows, at one moment."""
         return reading.snapshot(self._queue, self._refusals, self.provider_id, now)
+
+    def show(self, queue: Queue, refusals: Refusals) -> None:
+        """Be looked at in the place of another, whose `queue` and `refusals` these are. What is done to it concerns
+        nobody."""
+        self._queue, self._refusals, self.waiting = queue, refusals, queue.waiting
 
     def __repr__(self) -> str:
         return reading.described(self._queue, self.provider_id)

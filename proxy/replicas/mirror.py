@@ -5,6 +5,7 @@
 
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import replace
 from math import inf
 from typing import Any
 
@@ -12,7 +13,7 @@ from proxy.core.cooldown import Cooldown
 from proxy.core.gate import Ours
 from proxy.core.lag import Lag
 from proxy.core.limit import Limit
-from proxy.core.model import GateReading, PausePolicy, Phase, Policy, Slot, Ticket
+from proxy.core.model import GateReading, PausePolicy, Phase, Policy, Slot, Snapshot, Ticket
 from proxy.core.pause import State
 from proxy.core.queue import Queue
 from proxy.core.recovery import Recovery
@@ -26,13 +27,16 @@ Said = Mapping[str, Any]
 
 
 class Mirror:
-    """`queue` and `refusals` as the core has them. `ahead_s`: how far this process' clock is ahead of Redis'; all times
-    are this process'. `tickets` and `slots`: those that are known here stand for themselves."""
+    """`queue` and `refusals` as the core has them; `replicas` says whose each id is. `ahead_s`: how far this process'
+    clock is ahead of Redis'; all times are this process'. `tickets` and `slots`: those that are known here stand for
+    themselves, slots by their grants."""
 
     def __init__(self, said: Said, *, ahead_s: float, tickets: Mapping[int, Ticket], slots: Mapping[int, Slot]) -> None:
         self._ahead_s = ahead_s
-        self._tickets, self._slots = tickets, slots
+        self._tickets, self._slots, self._progress = tickets, slots, said["progress"] or {}
+        self.replicas: dict[int, str] = {}
         state: Said = {name: value or {} if name in _TABLES else value for name, value in said["state"].items()}
+        self._queued = state["ready"] + state["resting"]
         self.queue = Queue(
             _policy(state["policy"]),
             set(said["stars"]),
@@ -56,6 +60,10 @@ class Mirror:
         allowance.last_grant = state["allowance"].get("last_grant", inf)
         allowance.until_at = self._at(state["allowance"].get("until_at"))
 
+    def counted(self, snapshot: Snapshot) -> Snapshot:
+        """`snapshot` of this queue, with all who wait, also where not everybody was looked at."""
+        return replace(snapshot, queued=self._queued)
+
     def _at(self, seconds: float | None) -> Any:
         return None if seconds is None else seconds + self._ahead_s
 
@@ -75,6 +83,7 @@ class Mirror:
         lag.learned = said["learned"]
 
     def _ticket(self, said: Said) -> Ticket:
+        self.replicas[said["id"]] = said["replica"]
         ticket = self._tickets.get(said["id"])
         if ticket is None:
             ticket = Ticket(
@@ -93,6 +102,10 @@ class Mirror:
             slot = Slot(self._ticket(said), said["grant"], self._at(said["granted"]))
             slot.held = held
             slot.refused, slot.taken = bool(said.get("refused")), bool(said.get("taken"))
+            slot.phase = Phase.STREAMING if slot.taken else Phase.WAITING
+            if held and (progress := self._progress.get(str(slot.id))) is not None:
+                phase, slot.bytes, last_byte = progress
+                slot.phase, slot.last_byte_at = Phase(phase), self._at(last_byte)
         return slot
 
     def _fill_slots(self, state: Said, said: Said) -> None:
@@ -140,4 +153,5 @@ class Mirror:
 
 
 def _policy(said: Said) -> Policy:
-    return Policy(**{**said, "pause": PausePolicy(**said["pause"])})
+    known = {name: value for name, value in said.items() if name != "gate_patience_s"}  # of replicas alone
+    return Policy(**{**known, "pause": PausePolicy(**said["pause"])})

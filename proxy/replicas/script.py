@@ -17,14 +17,30 @@ Step = list[Any]
 Raw = Sequence[Any]
 
 
+class Standing(NamedTuple):
+    """How a provider stands, for who decides something by itself. Times are Redis' seconds; `deadline`: when time alone
+    changes something, None: never. `eager`: somebody waits for how answers begin."""
+
+    deadline: float | None = None
+    limit: int | None = None
+    waiting: int = 0
+    paused_until: float | None = None
+    cooldown_s: float = 0.0
+    grants: int = 0
+    eager: bool = False
+
+
 class Reply(NamedTuple):
-    """`now`: when it happened, in Redis' seconds; `deadline`: when time alone changes something, None: never.
-    `unknown`: the server does not know of the replica, which has to announce itself; nothing has happened."""
+    """`now`: when it happened, in Redis' seconds; `done`: the number of the replica's last call before it that was no
+    announcement, None: none is known. `unknown`: the server does not know of the replica, which has to announce
+    itself; `late`: a later call of the replica came first. In both cases nothing has happened."""
 
     now: float
     effects: list[Raw]
-    deadline: float | None
+    standing: Standing
+    done: int | None = None
     unknown: bool = False
+    late: bool = False
 
 
 def source() -> str:
@@ -37,16 +53,16 @@ def request(
     steps: Sequence[Step],
     *,
     replica: str,
-    run: str,
-    known: bool = True,
+    number: int,
+    run: str | None,
     channel: str | None = None,
     now: float | None = None,
     now_ms: int | None = None,
 ) -> bytes:
-    """What the script is given: `replica` asks a server that calls itself `run`, and believes that it is `known` there.
-    Effects that concern others are pushed to `channel` and the name of each, or `all`. `now` and `now_ms` stand in for
-    Redis' clock."""
-    said = {"replica": replica, "run": run, "known": known, "channel": channel, "steps": steps}
+    """What the script is given: `replica` asks a server that calls itself `run` (None: the server says it itself);
+    `number` is greater than that of its call before. Effects that concern others are pushed to `channel` and the name
+    of each, or `all`. `now` and `now_ms` stand in for Redis' clock."""
+    said = {"replica": replica, "number": number, "run": run, "channel": channel, "steps": steps}
     said |= {"now": now, "now_ms": now_ms}
     return msgspec.msgpack.encode(_without_none(said))
 
@@ -54,7 +70,14 @@ def request(
 def reply(packed: bytes) -> Reply:
     """What the script says."""
     said = msgspec.msgpack.decode(packed)
-    return Reply(said["now"], said["effects"] or [], said.get("deadline"), said.get("unknown", False))
+    return Reply(
+        said["now"],
+        said.get("effects") or [],
+        Standing(**said.get("standing", {})),
+        said.get("done"),
+        said.get("unknown", False),
+        said.get("late", False),
+    )
 
 
 class News(NamedTuple):
@@ -64,13 +87,13 @@ class News(NamedTuple):
     replica: str
     now: float
     effects: list[Raw]
-    deadline: float | None
+    standing: Standing
 
 
 def news(packed: bytes) -> News:
     """What was pushed."""
     said = msgspec.msgpack.decode(packed)
-    return News(said["key"], said["from"], said["now"], said["effects"], said.get("deadline"))
+    return News(said["key"], said["from"], said["now"], said["effects"], Standing(**said["standing"]))
 
 
 def ticket(asking: Ticket) -> dict[str, Any]:
@@ -94,14 +117,16 @@ def policy(configured: Policy) -> dict[str, Any]:
 def announcement(
     start: Mapping[str, Any],
     *,
+    fresh: bool = False,
     peers: Sequence[str] = (),
     held: Sequence[Mapping[str, Any]] = (),
     waiting: Sequence[Mapping[str, Any]] = (),
 ) -> Step:
-    """The first step at a server. `start` is what the provider starts with if nothing is known of it, `peers` are the
-    replicas that this one knows of. `held` and `waiting` are its own, as `ticket` writes them, with `seq`, and with
-    `grant` and `held_s` or with `waited_s`."""
-    said = {"start": _without_none(start), "peers": [*peers], "held": [*held], "waiting": [*waiting]}
+    """The first step at a server. `start` is what the provider starts with if nothing is known of it; where something
+    is, what of it is configured counts if this process has just begun (`fresh`). `peers` are the replicas that this one
+    knows of. `held` and `waiting` are its own, as `ticket` writes them: the ones with `grant`, `held_s` and `taken`,
+    the others with `waited_s`, with `seq` where it is known, and with `after` where they have given back a slot."""
+    said = {"start": _without_none(start), "fresh": fresh, "peers": [*peers], "held": [*held], "waiting": [*waiting]}
     return ["announce", said]
 
 

@@ -9,7 +9,6 @@ import os
 import socket
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
-from hashlib import sha1
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -92,11 +91,12 @@ class Server:
         node = client.get_random_primary_node()
         return _owning(self._pool(node.host, int(node.port)), single=False)
 
-    async def run_id(self, client: Client) -> str:
-        """What tells one server from another: it changes with a restart and a failover, in a Cluster with that of any
-        primary. Errors are those of redis-py."""
-        ids = sorted(str(said["run_id"]) for said in await _info(client, "server"))
-        return ids[0] if len(ids) == 1 else sha1("".join(ids).encode(), usedforsecurity=False).hexdigest()
+    async def run_id(self, client: Client) -> str | None:
+        """What tells one server from another: it changes with a restart and a failover. None for a Cluster, whose nodes
+        change while the client lives: there a script asks its own. Errors are those of redis-py."""
+        if isinstance(client, RedisCluster):
+            return None
+        return str((await client.info("server"))["run_id"])
 
     async def prepare(self, client: Client) -> list[str]:
         """Looks whether the state may lie there, and what a person should be warned of, a sentence each. Away: it may

@@ -47,14 +47,13 @@ class Keeping:
 
     def heard(self, provider_id: str, effect: Effect) -> None:
         """Something was decided there that outlives the process."""
-        standing = self._standings[provider_id]
-        if isinstance(effect, LimitSet | Reduced):
-            _note_limit(standing, effect)
-        elif isinstance(effect, CooldownSet):
-            standing.cooldown_by = "auto" if effect.by == "learned" else effect.by
-        elif isinstance(effect, Resumed) and effect.cause == "elapsed":
-            return  # when it ends was stored as it began
-        self.save_soon(provider_id)
+        _note(self._standings[provider_id], effect)
+        if not (isinstance(effect, Resumed) and effect.cause == "elapsed"):  # when it ends was stored as it began
+            self.save_soon(provider_id)
+
+    def overheard(self, provider_id: str, effect: Effect) -> None:
+        """The same by another replica, which stores it."""
+        _note(self._standings[provider_id], effect)
 
     def save_soon(self, provider_id: str) -> None:
         """Store the provider as it stands."""
@@ -83,6 +82,7 @@ class Keeping:
 
     async def _save(self, provider_id: str) -> bool:
         del self._saving[provider_id]  # what changes from here on needs another save
+        await self._admissions[provider_id].refresh()
         snapshot = self._admissions[provider_id].snapshot()
         record = standings.record(snapshot, self._standings[provider_id], self._clock.to_wall_ms)
         return self.check(await self._store.save_provider(record))
@@ -95,6 +95,13 @@ class Keeping:
 
     async def _save_changes(self, changes: Sequence[SavedChange]) -> None:
         self.check(await self._store.append_changes(changes))
+
+
+def _note(standing: standings.Standing, effect: Effect) -> None:
+    if isinstance(effect, LimitSet | Reduced):
+        _note_limit(standing, effect)
+    elif isinstance(effect, CooldownSet):
+        standing.cooldown_by = "auto" if effect.by == "learned" else effect.by
 
 
 def _note_limit(standing: standings.Standing, effect: LimitSet | Reduced) -> None:

@@ -54,9 +54,12 @@ _HISTOGRAMS: tuple[tuple[str, str, Callable[[Counts], Histogram]], ...] = (
 class Metrics(Collector):
     """Tells what `counts` has; `snapshots` gives every known provider's present state."""
 
-    def __init__(self, counts: Counts, snapshots: Callable[[], Iterable[Snapshot]]) -> None:
+    def __init__(
+        self, counts: Counts, snapshots: Callable[[], Iterable[Snapshot]], state_ok: Callable[[], bool]
+    ) -> None:
         self.counts = counts
         self._snapshots = snapshots
+        self._state_ok = state_ok
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
         self._reload_succeeded = True
@@ -88,6 +91,11 @@ class Metrics(Collector):
         yield _counter("own_answers", "Answers by the proxy itself", ["code"], counts.own_answers)
         yield _counter("usage_poll_errors", "Usage polls that failed", ["provider"], {**zero, **counts.poll_errors})
         yield _counter("identity_unreadable", "Stated facts that could not be read", ["fact"], counts.unreadable)
+        yield GaugeMetricFamily(
+            "slotgate_state_ok",
+            "0 while the state cannot be stored, or the one that replicas share not be reached",
+            value=float(self._state_ok()),
+        )
         yield GaugeMetricFamily(
             "slotgate_config_last_reload_successful",
             "0 after a reload that failed",

@@ -7,17 +7,19 @@
 import asyncio
 import random
 import ssl
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 
 from proxy.config import Provider, Settings, diff, effective
-from proxy.core.model import Policy, Snapshot
-from proxy.core.scheduler import Scheduler
+from proxy.core.model import Effect, Policy, Snapshot
 from proxy.core.turns import Turns
-from proxy.errors import ConfigErrors
+from proxy.errors import ConfigErrors, StoreError
+from proxy.replicas.link import Link
+from proxy.replicas.server import Away, Server
 from proxy.service import standing as standings
-from proxy.service.admission import Admission
-from proxy.service.audit import Actor, Audit, What, in_force
+from proxy.service.admission import Admission, Credentials, Tell
+from proxy.service.audit import Actor, Audit, InForce, What, in_force
+from proxy.service.builder import Builder
 from proxy.service.clock import Clock
 from proxy.service.gate import UsageClient
 from proxy.service.history import History
@@ -28,6 +30,8 @@ from proxy.service.telemetry import Telemetry
 from proxy.store import ProviderRecord, Saved, SavedEvent, Store
 from proxy.wire import tls
 
+TICKETS = 10**9  # ids of one process; among several replicas the digits before them are the replica's
+EVERYBODY = 1000  # who wait, as far as they are shown one by one where the queue is shared
 STORE_CLOSE_S = 5.0  # a disk that hangs must not keep the process for ever
 
 
@@ -44,6 +48,7 @@ class Runtime:
         clock: Clock,
         chance: random.Random,
         fingerprint_key: bytes,
+        server: Server | None = None,
     ) -> None:
         self.settings = self._started_with = settings
         self.clock = clock
@@ -61,8 +66,6 @@ class Runtime:
         self.tls: Mapping[str, ssl.SSLContext | None] = {}
         self.proxy_tls: ssl.SSLContext | None = None
         self._load = load
-        self._loop = asyncio.get_running_loop()
-        self._chance = chance
         self._tls_contexts = tls.Contexts()
         self._usage = UsageClient()
         self._records: Mapping[str, ProviderRecord] = {}
@@ -77,6 +80,19 @@ class Runtime:
             admissions=self.admissions,
             standings=self._standings,
         )
+        self.link = None if server is None else self._linked(server)
+        self._builder = Builder(
+            clock=clock,
+            stars=self.stars,
+            link=self.link,
+            observe=self.telemetry.observe,
+            keep=self.keeping.heard,
+            overhear=self._overhear,
+            overhear_star=self._overhear_star,
+            tell_of_death=self.telemetry.replica_gone,
+            poll=self._start_poll,
+            chance=chance,
+        )
         self.audit = Audit(clock, store, self.keeping.changes)
         self.history = History(
             clock=clock,
@@ -89,7 +105,7 @@ class Runtime:
         self._reloading = asyncio.Lock()
         # An id that somebody read before a restart must not be another's after it. The clock is ahead of what a process
         # has counted that took fewer than a hundred requests a second; nine digits can still be typed.
-        self._ticket_ids = clock.wall_ms() // 10 % 10**9
+        self._ticket_ids = clock.wall_ms() // 10 % TICKETS
 
     def __repr__(self) -> str:
         return f"<Runtime {len(self.admissions)} providers, {len(self.settings.upstreams)} upstreams>"
@@ -97,6 +113,8 @@ class Runtime:
     async def start(self) -> None:
         """Read the state and begin. StoreError if it cannot be used; ConfigErrors for a CA file that cannot."""
         self.tls, self.proxy_tls = await asyncio.to_thread(self._renew_tls, self.settings)
+        if self.link is not None:
+            await self._join(self.link)
         saved: Saved = await self.store.open()
         self._records = saved.providers
         self.stars.update(saved.stars)
@@ -110,6 +128,8 @@ class Runtime:
         self.peers.close()
         for admission in self.admissions.values():
             admission.close()
+        if self.link is not None:
+            await self.link.leave()
         with suppress(TimeoutError):  # said below, where the store does not end either
             async with asyncio.timeout(STORE_CLOSE_S):
                 await self.keeping.done()
@@ -130,35 +150,10 @@ class Runtime:
             return found
         provider = self._configured.get(provider_id, standings.DEFAULTS)
         record = self._records.get(provider_id)
-        now, now_ms = self.clock.now(), self.clock.wall_ms()
-        begin = standings.start(provider, record, now_ms)
+        begin = standings.start(provider, record, self.clock.wall_ms())
         standing = self._standings[provider_id] = begin.standing
-        scheduler = Scheduler(
-            provider_id,
-            self._policy(provider),
-            self.stars,
-            limit=begin.limit,
-            learns_limit=begin.learns_limit,
-            cooldown_s=begin.cooldown_s,
-            learns_cooldown=begin.learns_cooldown,
-            auto_reduced_from=begin.auto_reduced_from,
-            evidence=begin.evidence,
-            paused_until_at=None if begin.pause_left_s is None else now + begin.pause_left_s,
-            pause_cause=begin.pause_cause,
-            strikes=begin.strikes,
-            strikes_until_at=None if begin.strikes_left_s is None else now + begin.strikes_left_s,
-            restore_after_s=begin.restore_after_s,
-        )
-        admission = self.admissions[provider_id] = Admission(
-            scheduler,
-            clock=self.clock,
-            loop=self._loop,
-            observe=self.telemetry.observe,
-            keep=self.keeping.heard,
-            poll=self._start_poll,
-            chance=self._chance,
-        )
-        admission.apply(scheduler.tick(now, now_ms))
+        admission = self._builder.build(provider_id, provider, self._policy(provider), begin)
+        self.admissions[provider_id] = admission
         now_said = (standing.file_limit, standing.file_cooldown_s)
         if record is not None and (record.file_limit, record.file_cooldown_s) != now_said:
             self.audit.file_read(provider_id, record, begin)
@@ -182,47 +177,47 @@ class Runtime:
 
     async def set_limit(self, provider_id: str, limit: int | None, by: Actor = Actor.API) -> bool:
         """None is unlimited. Like the others: `by` whom, for the audit; whether it was stored, in memory it holds in
-        any case."""
+        any case. StoreError: nobody knows, since the state that is shared cannot be reached."""
         admission = self.admission(provider_id)
-        with self._noting(by, What.LIMIT, admission):
-            admission.apply(admission.scheduler.set_limit(limit, "api", self.clock.now()))
+        async with self._noting(by, What.LIMIT, admission):
+            admission.set_limit(limit, "api")
         return await self.keeping.saved(provider_id)
 
     async def restore(self, provider_id: str, by: Actor = Actor.API) -> bool:
         """Back to the limit before the auto-reduce."""
         admission = self.admission(provider_id)
-        with self._noting(by, What.RESTORE, admission):
-            admission.apply(admission.scheduler.restore(self.clock.now()))
+        async with self._noting(by, What.RESTORE, admission):
+            admission.restore()
         return await self.keeping.saved(provider_id)
 
     async def learn(self, provider_id: str, by: Actor = Actor.API) -> bool | None:
         """Forget what was learned or set by hand where the file says auto, and begin again; None if it nowhere does."""
         admission, provider = self.admission(provider_id), self._configured.get(provider_id, standings.DEFAULTS)
-        with self._noting(by, What.LEARN, admission):
-            if provider.learn_limit:
-                admission.apply(admission.scheduler.set_limit(None, "file", self.clock.now(), learns=True))
-            if provider.learn_cooldown:
-                admission.apply(admission.scheduler.set_cooldown(provider.cooldown_s, "file", learns=True))
         if not (provider.learn_limit or provider.learn_cooldown):
             return None
+        async with self._noting(by, What.LEARN, admission):
+            if provider.learn_limit:
+                admission.set_limit(None, "file", learns=True)
+            if provider.learn_cooldown:
+                admission.set_cooldown(provider.cooldown_s, "file", learns=True)
         return await self.keeping.saved(provider_id)
 
     async def set_cooldown(self, provider_id: str, cooldown_s: float, by: Actor = Actor.API) -> bool:
         admission = self.admission(provider_id)
-        with self._noting(by, What.COOLDOWN, admission):
-            admission.apply(admission.scheduler.set_cooldown(cooldown_s, "api"))
+        async with self._noting(by, What.COOLDOWN, admission):
+            admission.set_cooldown(cooldown_s, "api")
         return await self.keeping.saved(provider_id)
 
     async def pause(self, provider_id: str, duration_s: float, by: Actor = Actor.API) -> bool:
-        admission, now = self.admission(provider_id), self.clock.now()
-        with self._noting(by, What.PAUSE, admission):
-            admission.apply(admission.scheduler.pause(now + duration_s, now))
+        admission = self.admission(provider_id)
+        async with self._noting(by, What.PAUSE, admission):
+            admission.pause(duration_s)
         return await self.keeping.saved(provider_id)
 
     async def resume(self, provider_id: str, by: Actor = Actor.API) -> bool:
         admission = self.admission(provider_id)
-        with self._noting(by, What.RESUME, admission):
-            admission.apply(admission.scheduler.resume(self.clock.now()))
+        async with self._noting(by, What.RESUME, admission):
+            admission.resume()
         return await self.keeping.saved(provider_id)
 
     async def star(self, workspace: str, starred: bool, by: Actor = Actor.API) -> bool:
@@ -230,7 +225,7 @@ class Runtime:
         before = workspace in self.stars
         (self.stars.add if starred else self.stars.discard)(workspace)
         for admission in self.admissions.values():
-            admission.scheduler.star_changed(workspace)
+            admission.star_changed(workspace, starred)
         self.telemetry.starred(workspace, starred)
         if starred != before:
             self.audit.note(by, What.STAR, before, starred, workspace=workspace)
@@ -238,20 +233,39 @@ class Runtime:
         await self.audit.stored()
         return stored
 
-    def remove(self, provider_id: str, ticket_id: int, by: Actor = Actor.API) -> bool:
-        """Reclaim the slot or drop the waiter of this id; False if there is none."""
+    async def remove(self, provider_id: str, ticket_id: int, by: Actor = Actor.API) -> bool:
+        """Reclaim the slot or drop the waiter of this id; False if there is none. StoreError as above."""
         admission = self.admissions.get(provider_id)
         if admission is None:
             return False
+        await admission.refresh(EVERYBODY)
         scheduler, now = admission.scheduler, self.clock.now()
         ticket, slot = scheduler.waiting.get(ticket_id), scheduler.slot(ticket_id)
         if ticket is not None:
-            admission.apply(scheduler.drop(ticket, now))
+            admission.drop(ticket)
             self.audit.removed(by, What.DROP, provider_id, ticket, now - ticket.queued_at)
         elif slot is not None:
-            admission.apply(scheduler.reclaim(slot, now))
+            admission.reclaim(slot)
             self.audit.removed(by, What.RECLAIM, provider_id, slot.ticket, now - slot.granted_at)
+        await admission.settled()
         return ticket is not None or slot is not None
+
+    @property
+    def state_error(self) -> str | None:
+        """Why the state cannot be stored, or asked; None: it can."""
+        if self.link is not None and (away := self.link.away) is not None:
+            return away
+        return None if self.store.ok else self.store.error
+
+    async def refresh(self, most: int = 1) -> None:
+        """Bring what can be read of all providers up to this moment; see Admission."""
+        if self.link is not None:
+            await asyncio.gather(*(admission.refresh(most) for admission in self.admissions.values()))
+
+    async def refresh_busy(self) -> None:
+        """The same where anything goes on."""
+        if self.link is not None:
+            await asyncio.gather(*(admission.refresh() for admission in self.admissions.values() if admission.is_busy))
 
     def keep_events(self, events: Sequence[SavedEvent]) -> None:
         """Add to the event history, soon."""
@@ -273,8 +287,9 @@ class Runtime:
                 raise
             changed, _ = diff(self.settings, settings)
             _, needs_restart = diff(self._started_with, settings)
-            self._swap(settings, contexts)
+            before = self._swap(settings, contexts)
             self.audit.reloaded(changed)
+            await self._note_changes(before)
             self.telemetry.reloaded(changed, needs_restart, None)
             return changed, needs_restart
 
@@ -287,7 +302,7 @@ class Runtime:
     def _renew_tls(self, settings: Settings) -> "_Contexts":
         return self._tls_contexts.renew(list(settings.upstreams.values()), str(settings.source or "command line"))
 
-    def _swap(self, settings: Settings, contexts: "_Contexts") -> None:
+    def _swap(self, settings: Settings, contexts: "_Contexts") -> list["_Before"]:
         self.settings = settings
         self._configured.update(settings.providers)
         self.tls, self.proxy_tls = contexts
@@ -295,43 +310,90 @@ class Runtime:
         self.loaded_at_ms = self.clock.wall_ms()
         self.turns.gap_s = settings.identity.turn_gap_s
         self.telemetry.log.configure(settings.log)
+        before: list[_Before] = []
         for provider_id, provider in settings.providers.items():
-            admission = self.admission(provider_id)
-            self._apply_file(admission, provider)
+            before += self._apply_file(self.admission(provider_id), provider)
         for provider_id, admission in self.admissions.items():
-            policy = self._policy(self._configured.get(provider_id, standings.DEFAULTS))
-            admission.apply(admission.scheduler.set_policy(policy, self.clock.now()))
+            admission.set_policy(self._policy(self._configured.get(provider_id, standings.DEFAULTS)))
+        return before
 
-    def _apply_file(self, admission: Admission, provider: Provider) -> None:
-        """A value that the file itself changed is a person's latest word; one that it repeats is not."""
-        standing = self._standings[admission.provider_id]
+    def _apply_file(self, admission: Admission, provider: Provider) -> list["_Before"]:
+        """A value that the file itself changed is a person's latest word; one that it repeats is not. What was in force
+        before."""
+        standing, before = self._standings[admission.provider_id], list[_Before]()
         limit = standings.file_limit(provider)
         if limit != standing.file_limit:
+            before.append((What.LIMIT, admission, self._in_force(What.LIMIT, admission)))
             standing.file_limit = limit
-            learns, now = provider.learn_limit, self.clock.now()
-            with self._noting(Actor.FILE, What.LIMIT, admission):
-                admission.apply(admission.scheduler.set_limit(provider.limit, "file", now, learns=learns))
+            admission.read_limit(provider.limit, learns=provider.learn_limit)
         cooldown_s = standings.file_cooldown_s(provider)
         if cooldown_s != standing.file_cooldown_s:
+            before.append((What.COOLDOWN, admission, self._in_force(What.COOLDOWN, admission)))
             standing.file_cooldown_s = cooldown_s
-            learns = provider.learn_cooldown
-            with self._noting(Actor.FILE, What.COOLDOWN, admission):
-                admission.apply(admission.scheduler.set_cooldown(provider.cooldown_s, "file", learns=learns))
+            admission.read_cooldown(provider.cooldown_s, learns=provider.learn_cooldown)
+        return before
 
-    @contextmanager
-    def _noting(self, by: Actor, what: What, admission: Admission) -> Iterator[None]:
+    @asynccontextmanager
+    async def _noting(self, by: Actor, what: What, admission: Admission) -> AsyncIterator[None]:
         """For the audit: what is done within is `what`, if it changes anything."""
-        scheduler, standing = admission.scheduler, self._standings[admission.provider_id]
-        before = in_force(what, scheduler, standing, self.clock.to_wall_ms)
+        await admission.refresh()
+        before = self._in_force(what, admission)
         yield
-        after = in_force(what, scheduler, standing, self.clock.to_wall_ms)
+        await admission.settled()
+        await admission.refresh(EVERYBODY)
+        self._note_change(by, what, admission, before)
+
+    async def _note_changes(self, before: Sequence["_Before"]) -> None:
+        """The same for what the file has changed."""
+        for what, admission, value in before:
+            with suppress(StoreError):  # it will happen, and its effect is noted
+                await admission.settled()
+            await admission.refresh()
+            self._note_change(Actor.FILE, what, admission, value)
+
+    def _in_force(self, what: What, admission: Admission) -> InForce:
+        return in_force(what, admission.scheduler, self._standings[admission.provider_id], self.clock.to_wall_ms)
+
+    def _note_change(self, by: Actor, what: What, admission: Admission, before: InForce) -> None:
+        after = self._in_force(what, admission)
         if after != before:
             self.audit.note(by, what, before.value, after.value, provider_id=admission.provider_id)
 
-    def _start_poll(self, admission: Admission, credentials: Mapping[str, str]) -> None:
-        self.tasks.start("usage poll", self._poll(admission, credentials))
+    # --- other replicas ---
 
-    async def _poll(self, admission: Admission, credentials: Mapping[str, str]) -> None:
+    def _linked(self, server: Server) -> Link:
+        log = self.telemetry.log
+        return Link(
+            server,
+            now=self.clock.now,
+            changed=self.telemetry.state_changed,
+            complain=lambda error: log.error("state.refused", exc_info=error),
+        )
+
+    async def _join(self, link: Link) -> None:
+        try:
+            for warning in await link.start():
+                self.telemetry.log.warning("state.warning", why=warning)
+        except Away as away:
+            raise StoreError(str(away)) from away
+        self._ticket_ids += link.number * TICKETS
+        self.tasks.start("replica", link.run())
+
+    def _overhear(self, provider_id: str, effect: Effect) -> None:
+        self.telemetry.overhear(provider_id, effect)
+        self.keeping.overheard(provider_id, effect)
+
+    def _overhear_star(self, workspace: str, starred: bool) -> None:
+        if (workspace in self.stars) != starred:
+            (self.stars.add if starred else self.stars.discard)(workspace)
+            self.telemetry.starred_elsewhere(workspace, starred)
+
+    # --- the usage gate ---
+
+    def _start_poll(self, admission: Admission, credentials: Credentials, tell: Tell) -> None:
+        self.tasks.start("usage poll", self._poll(admission, credentials, tell))
+
+    async def _poll(self, admission: Admission, credentials: Credentials, tell: Tell) -> None:
         observed: int | None = None
         error: str | None = "the poll was stopped"
         try:
@@ -346,7 +408,8 @@ class Runtime:
             if error is not None:
                 self.telemetry.poll_failed(admission.provider_id, error)
         finally:
-            admission.apply(admission.scheduler.polled(observed, error, self.clock.now()))
+            tell(observed, error)
 
 
 _Contexts = tuple[Mapping[str, ssl.SSLContext | None], ssl.SSLContext | None]
+_Before = tuple[What, Admission, InForce]

@@ -42,6 +42,7 @@ class Telemetry:
         snapshots: Callable[[], Iterable[Snapshot]],
         log: Log,
         history: Callable[[Sequence[SavedEvent]], None],
+        state_ok: Callable[[], bool] = lambda: True,
     ) -> None:
         self.events = EventStream(clock)
         self.log = log
@@ -49,7 +50,7 @@ class Telemetry:
         self._clock = clock
         self._history = history
         self._counts = Counts()
-        self._metrics = Metrics(self._counts, snapshots)
+        self._metrics = Metrics(self._counts, snapshots, state_ok)
         self._polls_quiet_until: dict[str, float] = {}
         self._told = {kind: self._how_to_tell(kind) for kind in EFFECTS}
 
@@ -65,6 +66,11 @@ class Telemetry:
         if self.log.debugging:
             self.log.say(words.level, words.line, {"provider": provider_id, **fields_of(effect)})
 
+    def overhear(self, provider_id: str, effect: Effect) -> None:
+        """What another replica has brought about, which counts it and keeps it."""
+        words, _, _, fields_of = self._told[type(effect)]
+        self._change(words, provider_id, fields_of(effect), elsewhere=True)
+
     def request_ended(self, record: RequestRecord) -> None:
         """The end of any request, counted or not; `record` is not changed any more."""
         record.at_ms = self._clock.wall_ms()
@@ -74,6 +80,21 @@ class Telemetry:
     def starred(self, workspace: str, starred: bool) -> None:
         """A workspace's star was set or taken."""
         self._change(STARRED, None, {"workspace": workspace, "starred": starred})
+
+    def starred_elsewhere(self, workspace: str, starred: bool) -> None:
+        """The same at another replica."""
+        self._change(STARRED, None, {"workspace": workspace, "starred": starred}, elsewhere=True)
+
+    def replica_gone(self, provider_id: str, replica: str, held: int, waited: int) -> None:
+        """A replica that held slots or let requests wait has not been heard of for a lease."""
+        self.log.warning("replica.gone", provider=provider_id, replica=replica, held=held, waiting=waited)
+
+    def state_changed(self, away: str | None) -> None:
+        """The state that replicas share cannot be reached, or can be again (None)."""
+        if away is None:
+            self.log.info("state.back")
+        else:
+            self.log.error("state.away", error=away)
 
     def reloaded(self, changed: Sequence[str], needs_restart: Sequence[str], error: str | None) -> None:
         """A reload ended; with `error` the configuration is the one of before."""
@@ -119,12 +140,13 @@ class Telemetry:
             step = EventKind(words.event, lambda effect: in_json(fields_of(effect)))
         return _Told(words, self._counts.measures.get(kind), step, fields_of)
 
-    def _change(self, words: Words, provider_id: str | None, fields: Fields) -> None:
+    def _change(self, words: Words, provider_id: str | None, fields: Fields, *, elsewhere: bool = False) -> None:
         if words.event is not None:
             details = in_json(fields)
             self.events.publish(words.event, provider_id, **details)
             saved = SavedEvent(at=self._clock.wall_ms(), name=words.event, provider_id=provider_id, data=details)
-            self._history([saved])
+            if not elsewhere:
+                self._history([saved])
         told = {"provider": provider_id, **fields}
         until = fields.get("until")
         if isinstance(until, int):

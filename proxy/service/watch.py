@@ -14,6 +14,7 @@ SLOTS_S = 30.0  # spec §9: held slots are checked at least this often
 SLOTS_AT_ONCE = 50  # below a tenth of a millisecond to look at; to take all of them back is about one
 CONFIG_S = 2.0  # spec §3.4
 HEAP_S = 5.0
+PATIENCE_S = 1.0
 
 
 async def watch_slots(runtime: Runtime) -> None:
@@ -26,7 +27,7 @@ async def watch_slots(runtime: Runtime) -> None:
 
 async def look_at_slots(admission: Admission) -> None:
     """One look at every slot that is held now, a few in each turn of the loop: thousands would hold up everybody."""
-    held = admission.scheduler.holding()
+    held = admission.holding()
     for first in range(0, len(held), SLOTS_AT_ONCE):
         admission.watch(held[first : first + SLOTS_AT_ONCE])
         await asyncio.sleep(0)
@@ -34,7 +35,7 @@ async def look_at_slots(admission: Admission) -> None:
 
 def _interval_s(runtime: Runtime) -> float:
     """Half of the shortest limit on a slot, so that none is exceeded by more than half."""
-    policies = [admission.scheduler.policy for admission in runtime.admissions.values()]
+    policies = [admission.policy for admission in runtime.admissions.values()]
     limits = [limit for policy in policies for limit in (policy.slot_timeout_s, policy.max_hold_s) if limit is not None]
     tunnels = [up.tunnel_idle_s for up in runtime.settings.upstreams.values() if up.tunnel_idle_s is not None]
     return min([SLOTS_S, *(limit / 2 for limit in (*limits, *tunnels))])
@@ -80,4 +81,13 @@ async def watch_history(runtime: Runtime) -> None:
     """Note what goes on, for ever."""
     while True:
         await asyncio.sleep(runtime.history.until_look_s)
+        await runtime.refresh_busy()
         runtime.history.look()
+
+
+async def watch_patience(runtime: Runtime) -> None:
+    """Refuse who waits for a state that is away, for ever."""
+    while True:
+        await asyncio.sleep(PATIENCE_S)
+        for admission in runtime.admissions.values():
+            admission.give_up_late()

@@ -20,13 +20,14 @@ from aiohttp import web
 
 from proxy.config import Settings, parse_address
 from proxy.errors import ConfigErrors, StoreError
+from proxy.replicas.server import Server
 from proxy.service import systemd
 from proxy.service.clock import Clock, wall_ms
 from proxy.service.library_log import LibraryLog
 from proxy.service.log import Log
 from proxy.service.runtime import Runtime
 from proxy.service.telemetry import Telemetry
-from proxy.service.watch import watch_config, watch_heap, watch_history, watch_slots
+from proxy.service.watch import watch_config, watch_heap, watch_history, watch_patience, watch_slots
 from proxy.store import open_store
 from proxy.web.admin import admin_app
 from proxy.web.clients import ClientListener
@@ -73,12 +74,18 @@ async def _run(
     except StoreError as error:  # a kind of state that this version does not have
         print(f"slotgate: {error}", file=sys.stderr)
         return BAD_CONFIG
+    server = Server(settings.state.target) if settings.state.kind == "redis" else None
     runtime = Runtime(
         settings,
+        server=server,
         load=load,
         store=store,
         telemetry=lambda runtime: Telemetry(
-            clock=clock, snapshots=runtime.snapshots, log=log, history=runtime.keep_events
+            clock=clock,
+            snapshots=runtime.snapshots,
+            log=log,
+            history=runtime.keep_events,
+            state_ok=lambda: runtime.state_error is None,
         ),
         clock=clock,
         chance=random.Random(),  # noqa: S311 - jitter is no secret
@@ -123,7 +130,7 @@ class Process:
         await self._open()
         self._catch_signals()
         self._runtime.tasks.start(watch_config.__name__, watch_config(self._runtime, self._find))
-        for watch in (watch_slots, watch_heap, watch_history):
+        for watch in (watch_slots, watch_heap, watch_history, watch_patience):
             self._runtime.tasks.start(watch.__name__, watch(self._runtime))
         self._runtime.tasks.start("signs of life", self._live())
         self._runtime.ready = True
@@ -200,7 +207,7 @@ class Process:
         await self._quiet_within(runtime.settings.shutdown.grace_s)
         if not self._cutting.is_set():
             for admission in runtime.admissions.values():
-                admission.apply(admission.scheduler.drop_all("draining"))
+                admission.drop_all("draining")
             await asyncio.sleep(POLL_S)  # the refused tasks write their answers
             await self._flushed_within(LAST_WORDS_S)
         running = len(clients.serving())

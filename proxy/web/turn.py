@@ -94,7 +94,7 @@ class Turn:
             self._payload,
             self._route.workspace,
             self._arrived_ms,
-            fingerprint=self._admission.scheduler.orders,
+            fingerprint=self._admission.orders,
         )
         self._record.workspace, self._record.conversation = identity.workspace, identity.conversation
         for fact in identity.bad:
@@ -132,7 +132,7 @@ class Turn:
 
     async def _go_through(self, slot: Slot) -> None:
         """One try with `slot`, and others while refusals are absorbed."""
-        absorbs, tries = self._admission.scheduler.policy.absorb, 0
+        absorbs, tries = self._admission.policy.absorb, 0
         while True:
             judge, passage = await self._go(slot, absorb=tries < absorbs)
             if not judge.absorbed:
@@ -148,7 +148,7 @@ class Turn:
 
     async def _wait_again(self, slot: Slot, tries: int, stated_ms: int | None) -> Slot:
         """Another slot for what was refused, within what earlier waits have left of its patience; else TimeoutError."""
-        patience_s = max(self._admission.scheduler.policy.max_wait_s - self._record.waited_ms / 1000, 0.0)
+        patience_s = max(self._admission.policy.max_wait_s - self._record.waited_ms / 1000, 0.0)
         async with asyncio.timeout(patience_s):
             return await self._wait(
                 self._admission.acquire_again(

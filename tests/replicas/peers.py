@@ -36,18 +36,19 @@ class Peer:
     """One replica: what it holds (id to grant) and lets wait, as it has been told."""
 
     def __init__(self, provider: Provider, name: str) -> None:
-        self.provider, self.name = provider, name
+        self.provider, self.name, self.calls = provider, name, 0
         self.held: dict[int, int] = {}
         self.waiting: dict[int, int] = {}  # id to sequence
         self.tickets: dict[int, dict[str, Any]] = {}
         self._ear = provider.server.pubsub()
         self._ear.subscribe(f"{CHANNEL}{name}", f"{CHANNEL}all")
 
-    def say(self, *steps: script.Step, known: bool = True) -> list[tuple[Any, ...]]:
+    def say(self, *steps: script.Step) -> list[tuple[Any, ...]]:
         """What happened by these steps, as the caller is told; also to others' requests."""
         provider = self.provider
+        self.calls += 1
         asked = script.request(
-            steps, replica=self.name, run=provider.run, known=known, channel=CHANNEL, now=provider.now
+            steps, replica=self.name, number=self.calls, run=provider.run, channel=CHANNEL, now=provider.now
         )
         said = script.reply(provider.call(keys=[KEY], args=[asked]))
         if said.unknown:
@@ -69,7 +70,7 @@ class Peer:
         held = [{**self.tickets[one], "seq": 1, "grant": grant, "held_s": 1.0} for one, grant in self.held.items()]
         waiting = [{**self.tickets[one], "seq": seq, "waited_s": 1.0} for one, seq in self.waiting.items()]
         step = script.announcement(self.provider.start, peers=peers, held=held, waiting=waiting)
-        return self.say(step, known=False)
+        return self.say(step)
 
     def ask(self, workspace: str = "a", started: int = 0) -> int:
         """The id of a new request, which holds a slot then or waits."""
@@ -91,4 +92,6 @@ class Peer:
                 self.held[said[0]] = said[1]
             elif whose == self.name and name == "Queued":
                 self.waiting[said[0]] = said[1]
-        return [tuple(effect) for effect in effects]
+            elif whose == self.name and name == "Lost":
+                del self.held[said[0]]
+        return [tuple(effect) for effect in effects if effect[0] != "Peers"]

@@ -46,19 +46,21 @@ class RedisScheduler:
         self._slots: dict[int, Slot] = {}
         self._poll = 0
         self._deadline: float | None = None
+        self._calls = 0
         self._policy = policy
         self._do(0.0, script.announcement({"policy": script.policy(policy), **start}))
 
     def _ask(self, now: float, *steps: script.Step, now_ms: int | None = None) -> script.Reply:
-        asked = script.request(steps, replica="one", run="1", now=now, now_ms=now_ms)
+        self._calls += 1
+        asked = script.request(steps, replica="one", number=self._calls, run="1", now=now, now_ms=now_ms)
         answer = script.reply(self._call(keys=[self._key], args=[asked]))
         assert answer.now == now
         return answer
 
     def _do(self, now: float, *steps: script.Step, now_ms: int | None = None) -> list[Effect]:
         answer = self._ask(now, *steps, now_ms=now_ms)
-        self._deadline = answer.deadline
-        return [self._effect(now, *raw) for raw in answer.effects]
+        self._deadline = answer.standing.deadline
+        return [self._effect(now, *raw) for raw in answer.effects if raw[0] not in ("Peers", "Starred")]
 
     def _effect(self, now: float, name: str, replica: str | bool, *said: Any) -> Effect:
         match name, said:
@@ -195,7 +197,7 @@ class RedisScheduler:
         return self._do(now, ["tick"], now_ms=now_ms)
 
     def _mirror(self, now: float) -> Mirror:
-        ((_, _, look),) = self._ask(now, ["look"]).effects
+        ((_, _, look),) = self._ask(now, ["look", 1000]).effects
         return Mirror(look, ahead_s=0.0, tickets=self._tickets, slots=self._slots)
 
     def snapshot(self, now: float) -> Snapshot:

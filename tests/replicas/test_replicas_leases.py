@@ -85,7 +85,8 @@ def test_a_replica_that_comes_back_too_late_is_told_and_takes_nothing_from_anybo
     waiter = two.ask()
     outlives_a_lease(two)
     assert list(two.held) == [waiter]
-    assert names(one.release(stalled)) == ["Gone"]
+    assert one.say(["tick"]) == [("Unknown",)]
+    assert one.announce() == [("Lost", "one", stalled, 1)]
     one.ask()
     assert len(one.waiting) == 1, "the slot was given twice"
 

@@ -21,6 +21,7 @@ end
 -- End the hold of `ticket`; whoever wants it to wait again keeps it.
 function slots.give_back(ticket, rest_s)
   call('ZREM', base .. 'held', ticket.id)
+  call('HDEL', base .. 'progress', ticket.id)
   S.held = S.held - 1
   local held_s = now - ticket.granted
   if ticket.taken then

@@ -5,11 +5,14 @@ local steps = {}
 
 -- What a provider starts with of which nothing is known.
 local function begin(start)
+  local file = start.file or {}
   S = {
     policy = start.policy,
     limit = start.limit,
     original = start.original,
     evidence = start.evidence or {},
+    file_limit = file.limit_said,
+    file_cooldown = file.cooldown_said,
     learns_limit = start.learns_limit,
     served = 0,
     reduced_at = 0,
@@ -37,6 +40,9 @@ local function begin(start)
     S.last = seen.status ~= 0 and seen or S.last
   end
   cooldown.set(start.cooldown_s, start.learns_cooldown)
+  for _, workspace in ipairs(start.stars or {}) do
+    call('SADD', base .. 'stars', workspace)
+  end
   if start.pause_left_s and (S.limit or start.pause_cause == OPERATOR) then
     pause.begin(now + start.pause_left_s, start.pause_cause)
   end
@@ -55,6 +61,9 @@ function steps.grant_at_once(ticket)
 end
 
 function steps.request(ticket)
+  if ticket_of(ticket.id) then -- announced meanwhile
+    return
+  end
   arrive(ticket)
   call('SADD', base .. 'of:' .. ticket.replica, ticket.id)
   if queue.grant_at_once(ticket) then
@@ -113,6 +122,19 @@ function steps.requeue(id, grant, rest_s)
   local ticket = holder(id, grant)
   if ticket then
     queue.let_go(ticket, true, true, now + rest_s)
+  end
+end
+
+-- The same for a client that bears `patience_s` more; the rest is none where a pause holds its place.
+function steps.requeue_within(id, grant, rest_s, patience_s)
+  local ticket = holder(id, grant)
+  if not ticket then
+    return
+  elseif pause.outlasts(now + patience_s) then
+    queue.let_go(ticket, true)
+    tell('Outlasted', ticket.replica, ticket.id)
+  else
+    queue.let_go(ticket, true, true, S.pause.until_at and now or now + rest_s)
   end
 end
 
@@ -255,6 +277,22 @@ function steps.set_cooldown(seconds, by, learns)
   tell('CooldownSet', false, seconds, by)
 end
 
+-- What the file says now: a value that it has changed is a person's latest word; one that it repeats is not. `said` is
+-- the value as it stands there, 0 or -1 for `auto`.
+function steps.file_limit(said, value, learns)
+  if (S.file_limit or false) ~= said then
+    S.file_limit = said or nil
+    steps.set_limit(value, 'file', learns)
+  end
+end
+
+function steps.file_cooldown(said, seconds, learns)
+  if S.file_cooldown ~= said then
+    S.file_cooldown = said
+    steps.set_cooldown(seconds, 'file', learns)
+  end
+end
+
 function steps.set_policy(policy)
   S.policy = policy
   recovery.configure()
@@ -275,8 +313,10 @@ function steps.resume()
 end
 
 function steps.star(workspace, starred)
-  call(starred and 'SADD' or 'SREM', base .. 'stars', workspace)
-  waiting.star_changed(workspace)
+  if call(starred and 'SADD' or 'SREM', base .. 'stars', workspace) == 1 then
+    waiting.star_changed(workspace)
+    tell('Starred', false, workspace, starred)
+  end
 end
 
 function steps.tick()
@@ -292,33 +332,55 @@ function steps.tick()
   queue.tick()
 end
 
--- Everything, for whoever shows it: a mirror is built from this (proxy/replicas/mirror.py). Changes nothing.
-function steps.look()
-  local function tickets(key)
+-- What is due, at the beginning of a call: no step may find a slot resting that is free.
+function steps.catch_up()
+  if S.deadline and S.deadline <= now then
+    steps.tick()
+  end
+end
+
+-- What of each slot's answer has passed, as its holder tells now and then: {{id, phase, bytes, silent_s}, …}.
+function steps.progress(entries)
+  for _, one in ipairs(entries) do
+    if ticket_of(one[1]) then
+      call('HSET', base .. 'progress', one[1], cmsgpack.pack({ one[2], one[3], now - one[4] }))
+    end
+  end
+end
+
+-- Everything, for whoever shows it: a mirror is built from this (proxy/replicas/mirror.py). Changes nothing. Of those
+-- who wait the `most` that came first.
+function steps.look(most)
+  local function tickets(key, last)
     local found = {}
-    for _, id in ipairs(call('ZRANGE', base .. key, 0, -1)) do
+    for _, id in ipairs(call('ZRANGE', base .. key, 0, last)) do
       found[#found + 1] = ticket_of(id)
     end
     return found
   end
-  local cooling, resting, past = {}, {}, {}
+  local cooling, resting, past, progress = {}, {}, {}, {}
   local found = call('ZRANGE', base .. 'cooling', 0, -1, 'WITHSCORES')
   for position = 1, #found, 2 do
     local rested = cmsgpack.unpack(call('HGET', base .. 'rested', tonumber(found[position])))
     cooling[#cooling + 1] = { tonumber(found[position + 1]), rested }
   end
-  found = call('ZRANGE', base .. 'rests', 0, -1, 'WITHSCORES')
+  found = call('ZRANGE', base .. 'rests', 0, most - 1, 'WITHSCORES')
   for position = 1, #found, 2 do
     resting[#resting + 1] = { tonumber(found[position + 1]), ticket_of(found[position]) }
   end
   for _, packed in ipairs(call('LRANGE', base .. 'past', 0, -1)) do
     past[#past + 1] = cmsgpack.unpack(packed)
   end
+  found = call('HGETALL', base .. 'progress')
+  for position = 1, #found, 2 do
+    progress[found[position]] = cmsgpack.unpack(found[position + 1])
+  end
   tell('Look', request.replica, {
     state = S,
+    progress = progress,
     lag = lag.get(),
-    held = tickets('held'),
-    waiting = tickets('queue'),
+    held = tickets('held', -1),
+    waiting = tickets('queue', most - 1),
     resting = resting,
     cooling = cooling,
     past = past,

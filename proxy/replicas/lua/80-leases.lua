@@ -3,9 +3,12 @@
 -- Rule 1: every call renews its replica's lease here, by Redis' clock. Who has not called for LEASE_S is dead: what it
 --         held is given back, and whom it let wait is forgotten.
 -- Rule 2: nobody dies while nobody can call. After a time in which no replica did, all leases begin anew.
--- Rule 3: a replica that was taken for dead is told so (`Gone`), and cuts what it still has under way.
+-- Rule 3: who is not known, since it was taken for dead or the server has forgotten it, has to announce itself. What it
+--         holds is its own only where nobody can have been given it meanwhile; of the rest it is told (`Lost`).
 -- Rule 4: another server than the last (`run`), or an empty one, may have forgotten grants. So nobody is granted anything
 --         until each replica that is known has announced what it holds, or a lease has passed.
+-- Rule 5: a replica's calls have numbers that grow. One that comes late, from a connection that was given up, does
+--         nothing: what it asked for was announced since.
 
 local leases = {}
 local QUIET_S = LEASE_S / 2 -- replicas call at least each third of a lease
@@ -23,6 +26,7 @@ local function bury(replica)
   end
   call('DEL', base .. 'of:' .. replica)
   call('ZREM', base .. 'leases', replica)
+  call('HDEL', base .. 'calls', replica, replica .. ':done')
   if S.recovering then
     S.recovering.awaited[replica] = nil
   end
@@ -32,18 +36,18 @@ local function bury(replica)
   end
 end
 
-function leases.begin()
-  call('ZADD', base .. 'leases', now + LEASE_S, request.replica)
-  S.seen_at = now
+-- The numbers of the replica's last call, and of its last one that was no announcement; nil: it is not known.
+function leases.last_calls()
+  local numbers = call('HMGET', base .. 'calls', request.replica, request.replica .. ':done')
+  return tonumber(numbers[1] or nil), tonumber(numbers[2] or nil)
 end
 
--- The caller lives. `known`: it believes that it has been all the time.
-function leases.renew()
-  local lease = call('ZSCORE', base .. 'leases', request.replica)
-  if request.known and not lease then
-    tell('Gone', request.replica)
-  end
+-- The caller lives.
+function leases.renew(announces)
   call('ZADD', base .. 'leases', now + LEASE_S, request.replica)
+  local done = request.replica .. (announces and '' or ':done')
+  call('HSET', base .. 'calls', request.replica, request.number, done, request.number)
+  S.seen_at = S.seen_at or now
 end
 
 -- Who has not called for too long is dead.
@@ -64,14 +68,19 @@ function steps.leave_all()
   bury(request.replica)
 end
 
--- Who else lives.
+-- Who lives, and how much of what the caller has is known.
 function steps.peers()
-  tell('Peers', request.replica, call('ZRANGE', base .. 'leases', 0, -1))
+  local known = call('SCARD', base .. 'of:' .. request.replica)
+  tell('Peers', request.replica, call('ZRANGE', base .. 'leases', 0, -1), known)
 end
 
+-- Of a slot that the replica says it holds; nobody can have been given it while all wait for what was forgotten.
 local function take_over_held(said)
   local ticket = ticket_of(said.id)
   if ticket and ticket.grant == said.grant then
+    return
+  elseif not S.recovering then
+    tell('Lost', request.replica, said.id, said.grant)
     return
   end
   if ticket and not ticket.grant then
@@ -80,7 +89,6 @@ local function take_over_held(said)
   said.replica, said.granted, said.queued = request.replica, now - said.held_s, now - said.held_s
   said.held_s = nil
   S.grants = math.max(S.grants, said.grant)
-  S.seq = math.max(S.seq, said.seq)
   S.held, S.in_flight = S.held + 1, S.in_flight + 1
   S.taken = S.taken + (said.taken and 1 or 0)
   keep(said)
@@ -92,26 +100,35 @@ local function take_over_waiting(said)
   if ticket_of(said.id) then
     return
   end
-  said.replica, said.queued = request.replica, now - said.waited_s
-  said.waited_s = nil
-  S.seq = math.max(S.seq, said.seq)
+  if said.seq then
+    S.seq = math.max(S.seq, said.seq)
+    said.replica = request.replica
+  else
+    arrive(said)
+  end
+  said.queued, said.waited_s, said.after = now - said.waited_s, nil, nil
   call('SADD', base .. 'of:' .. request.replica, said.id)
   waiting.add(said)
+  tell('Queued', said.replica, said.id, said.seq)
 end
 
--- Everything that the replica holds and lets wait, as it knows it: {start, peers, held, waiting}. What Redis knows more
--- of it is over, and what it knows less is put in.
-function steps.announce(said)
-  if not S then
-    begin(said.start)
+-- Another server than before, or an empty one: all who lived must say what they hold before anybody is granted anything.
+function leases.begin_recovery()
+  S.run, S.announced = run, {}
+  S.recovering = { until_at = now + LEASE_S, awaited = {} }
+  for _, replica in ipairs(call('ZRANGEBYSCORE', base .. 'leases', S.seen_at or 0, 'inf')) do
+    S.recovering.awaited[replica] = true
   end
-  if S.run ~= request.run then
-    S.run = request.run
-    S.recovering = { until_at = now + LEASE_S, awaited = {} }
-    for _, replica in ipairs(call('ZRANGE', base .. 'leases', 0, -1)) do
-      S.recovering.awaited[replica] = true
-    end
-    S.announced = {}
+end
+
+-- Everything that the replica holds and lets wait, as it knows it: {start, fresh, peers, held, waiting}; `after` of one
+-- that waits is the last slot that it has given back. What Redis knows more of it is over, what it knows less is put in.
+function steps.announce(said)
+  local file = said.start.file
+  if said.fresh and file then
+    steps.set_policy(said.start.policy)
+    steps.file_limit(file.limit_said or false, file.limit or false, file.learns_limit)
+    steps.file_cooldown(file.cooldown_said, file.cooldown_s, file.learns_cooldown)
   end
   S.announced[request.replica] = true
   if S.recovering then
@@ -125,13 +142,16 @@ function steps.announce(said)
     has[tostring(one.id)] = one.grant
   end
   for _, one in ipairs(said.waiting) do
-    has[tostring(one.id)] = true
+    has[tostring(one.id)] = one
   end
   for _, id in ipairs(call('SMEMBERS', base .. 'of:' .. request.replica)) do
-    local ticket = ticket_of(id)
-    if ticket and ticket.grant and has[id] ~= ticket.grant and has[id] ~= true then
-      queue.let_go(ticket, true)
-    elseif ticket and not has[id] then
+    local ticket, mine = ticket_of(id), has[id]
+    if ticket and ticket.grant then
+      local granted = type(mine) == 'table' and ticket.grant > (mine.after or 0)
+      if mine ~= ticket.grant and not granted then
+        queue.let_go(ticket, true)
+      end
+    elseif ticket and type(mine) ~= 'table' then
       waiting.remove(id)
     end
   end
@@ -149,5 +169,6 @@ function steps.announce(said)
   if S.recovering and not next(S.recovering.awaited) then
     S.recovering = nil
   end
+  tell('Peers', false, call('ZRANGE', base .. 'leases', 0, -1))
   queue.pump()
 end

@@ -3,24 +3,40 @@
 -- Rule: effects about another replica's requests are pushed to it; what concerns all, to all.
 
 load_state()
-local known = S and S.run == request.run
-if not known and request.steps[1][1] ~= 'announce' then
-  return cmsgpack.pack({ now = now, unknown = true, effects = {} })
+local last, done = leases.last_calls()
+local first = request.steps[1]
+local announces = first and first[1] == 'announce'
+if not announces and not (last and S and S.run == run) then
+  return cmsgpack.pack({ now = now, unknown = true })
 end
-if known then
-  leases.renew()
-  leases.expire()
+if last and request.number <= last then
+  return cmsgpack.pack({ now = now, late = true })
 end
+if not S then
+  begin(first[2].start)
+end
+if S.run ~= run then
+  leases.begin_recovery()
+end
+leases.renew(announces)
+leases.expire()
 for _, step in ipairs(request.steps) do
   steps[step[1]](unpack(step, 2))
 end
-if not known then
-  leases.begin()
-end
+S.deadline = queue.deadline()
 lag.save()
 save_state()
 
-local deadline = queue.deadline()
+-- How things stand, for all who decide something by themselves. `eager`: somebody waits for how answers begin.
+local standing = {
+  deadline = S.deadline,
+  limit = S.limit,
+  waiting = S.ready + S.resting,
+  paused_until = S.pause.until_at,
+  cooldown_s = S.cooldown_s,
+  grants = S.grants,
+  eager = not pause.is_open() or S.learns_limit or S.quota ~= nil or queue.gated() ~= nil,
+}
 local to = {}
 for _, effect in ipairs(out) do
   local whom = effect[2] or 'all'
@@ -30,7 +46,7 @@ for _, effect in ipairs(out) do
   end
 end
 for whom, effects in pairs(to) do
-  local news = { key = base, from = request.replica, now = now, effects = effects, deadline = deadline }
+  local news = { key = base, from = request.replica, now = now, effects = effects, standing = standing }
   call('PUBLISH', request.channel .. whom, cmsgpack.pack(news))
 end
-return cmsgpack.pack({ now = now, effects = out, deadline = deadline })
+return cmsgpack.pack({ now = now, effects = out, standing = standing, done = done })

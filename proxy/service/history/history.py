@@ -106,7 +106,7 @@ class History:
         seen = [
             admission.snapshot()
             for provider_id, admission in self._admissions.items()
-            if everywhere or _is_busy(admission) or not recorder.is_idle(provider_id)
+            if everywhere or admission.is_busy or not recorder.is_idle(provider_id)
         ]
         self._keep.add(self._worth_keeping(recorder.look(seen, now, wall_ms)))
 
@@ -118,8 +118,3 @@ class History:
         ]
         self._recorded.update(minute.provider_id for minute in kept)
         return kept
-
-
-def _is_busy(admission: Admission) -> bool:
-    scheduler = admission.scheduler
-    return bool(scheduler.in_flight or len(scheduler.waiting)) or scheduler.paused_until_at is not None

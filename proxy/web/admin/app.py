@@ -11,7 +11,8 @@ from functools import partial
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from proxy.service.runtime import Runtime
+from proxy.errors import StoreError
+from proxy.service.runtime import EVERYBODY, Runtime
 from proxy.web.admin import events, history, library, limits, openapi, page, process, providers, workspaces
 from proxy.web.admin.call import Answer, Call, CallError, refusal
 from proxy.web.admin.guard import guard
@@ -31,12 +32,12 @@ _HEADERS = {
 
 def admin_app(runtime: Runtime) -> web.Application:
     """The application, for an AppRunner. Its cleanup ends the stream of events."""
-    calls = _calls()
+    calls, looking = _calls(), [*limits.CALLS, *providers.CALLS, *workspaces.CALLS]
     open_paths = {call.path for call in calls if call.open}
     app = web.Application(middlewares=[_answer(runtime), guard(runtime, open_paths)], client_max_size=BODY_MAX)
     for call in calls:
         path = _ONE_PART.sub(r"{\1:[^/]+}", call.path)
-        handler = partial(call.handler, runtime)
+        handler = partial(_looked if call in looking else _asked, call, runtime)
         if call.method == "GET" and call.handler is not events.stream:
             app.router.add_get(path, handler)  # and HEAD
         else:
@@ -72,6 +73,16 @@ def _calls() -> tuple[Call, ...]:
     return calls
 
 
+async def _asked(call: Call, runtime: Runtime, request: web.Request) -> web.StreamResponse:
+    return await call.handler(runtime, request)
+
+
+async def _looked(call: Call, runtime: Runtime, request: web.Request) -> web.StreamResponse:
+    """What concerns the queues is answered as they are now, also where other replicas share them."""
+    await runtime.refresh(EVERYBODY)
+    return await call.handler(runtime, request)
+
+
 def _answer(runtime: Runtime) -> Middleware:
     @web.middleware
     async def answer(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -79,6 +90,8 @@ def _answer(runtime: Runtime) -> Middleware:
             return await handler(request)
         except CallError as error:
             return refusal(error)
+        except StoreError as error:
+            return refusal(CallError(503, "state_away", str(error)))
         except web.HTTPException as error:
             return refusal(_from_framework(error, runtime.listening))
         except web.RequestPayloadError:

@@ -78,9 +78,12 @@ def slots(admission: Admission, runtime: Runtime) -> Entry:
     now, now_ms = clock.now(), clock.wall_ms()
     return {
         "now": now_ms,
-        "slots": [_slot(slot, clock, now) for slot in scheduler.slots()],
+        "slots": [{**_slot(slot, clock, now), **_replica(admission, slot.ticket)} for slot in scheduler.slots()],
         "waiters": [
-            _waiter(position, expected, expected.ticket.workspace in runtime.stars, now, now_ms)
+            {
+                **_waiter(position, expected, expected.ticket.workspace in runtime.stars, now, now_ms),
+                **_replica(admission, expected.ticket),
+            }
             for position, expected in enumerate(scheduler.expected_waits(now, now_ms), 1)
         ],
     }
@@ -104,6 +107,12 @@ def workspaces(runtime: Runtime) -> dict[str, Entry]:
 
 def workspace(name: str, starred: bool, queued: int = 0, in_flight: int = 0) -> Entry:
     return {"workspaceId": name, "starred": starred, "queued": queued, "inFlight": in_flight}
+
+
+def _replica(admission: Admission, ticket: Ticket) -> Entry:
+    """Where several replicas share the queue: whose request it is."""
+    replica = admission.replica_of(ticket)
+    return {} if replica is None else {"replica": replica}
 
 
 def _who(ticket: Ticket) -> Entry:

@@ -58,13 +58,16 @@ async def get_ready(runtime: Runtime, request: web.Request) -> web.Response:
 
 
 async def get_metrics(runtime: Runtime, request: web.Request) -> web.Response:
+    await runtime.refresh()
     return web.Response(body=runtime.telemetry.metrics(), headers={"Content-Type": _METRICS_MEDIA})
 
 
 def _state(runtime: Runtime) -> dict[str, object]:
-    store = runtime.store
-    state: dict[str, object] = {"kind": store.kind, "ok": store.ok}
-    return state if store.ok else {**state, "error": store.error}
+    error, link = runtime.state_error, runtime.link
+    state: dict[str, object] = {"kind": runtime.store.kind, "ok": error is None}
+    if link is not None:
+        state["replica"] = link.replica
+    return state if error is None else {**state, "error": error}
 
 
 _ERROR = record({"code": TEXT, "message": TEXT})

@@ -37,7 +37,7 @@ async def delete_slot(runtime: Runtime, request: web.Request) -> web.Response:
     await nothing(request)
     admission, name = known(runtime, request), part(request, "id")
     is_number = name.isascii() and name.isdigit()
-    if not is_number or not runtime.remove(admission.provider_id, int(name), actor(request)):
+    if not is_number or not await runtime.remove(admission.provider_id, int(name), actor(request)):
         raise CallError(404, "unknown_id", "no slot is held and nobody waits under this id")
     await runtime.audit.stored()
     return web.Response(status=204)

@@ -71,7 +71,7 @@ class Answer:
         try:
             if refused_slot is None:
                 return await self._admission.acquire(self.ticket, credentials)
-            patience_s = max(self._admission.scheduler.policy.max_wait_s - self.record.waited_ms / 1000, 0.0)
+            patience_s = max(self._admission.policy.max_wait_s - self.record.waited_ms / 1000, 0.0)
             async with asyncio.timeout(patience_s):
                 return await self._admission.acquire_again(
                     refused_slot, credentials, self.tries, self.stated_ms, patience_s

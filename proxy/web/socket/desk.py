@@ -248,7 +248,7 @@ class Desk:
         answer.message.share.close()
 
     def _may_absorb(self, answer: Answer) -> bool:
-        return not answer.begun and answer.alone and answer.tries < self._admission.scheduler.policy.absorb
+        return not answer.begun and answer.alone and answer.tries < self._admission.policy.absorb
 
     def _refuse(self, answer: Answer, error: OwnAnswer) -> None:
         self._line.say(refusal(error))

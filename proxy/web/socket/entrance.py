@@ -49,7 +49,7 @@ class Entrance:
     def answer(self, carrier: Carrier, message: Message, create: Create) -> Answer:
         """For a message that takes a slot; what it says is not needed behind this."""
         runtime, now_ms = self._runtime, self._runtime.clock.wall_ms()
-        identity = self._asking.read(create, message.text or b"", now_ms, fingerprint=self._admission.scheduler.orders)
+        identity = self._asking.read(create, message.text or b"", now_ms, fingerprint=self._admission.orders)
         message.text = None
         for fact in identity.bad:
             runtime.telemetry.unreadable(fact)

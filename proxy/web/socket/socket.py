@@ -255,7 +255,7 @@ class Socket:
     def _judging(self, runtime: Runtime, upstream: Upstream) -> Judge:
         """Who reads the answer to a handshake that is refused; it says to the queue what any other would."""
         admission, clock = runtime.admission(upstream.provider_id), runtime.clock
-        slot = admission.scheduler.beside(self._entrance.handshake(), clock.now())
+        slot = admission.beside(self._entrance.handshake())
         return Judge(self._passage.relay, admission, slot, preset=upstream.preset, absorb=False, clock=clock)
 
     def _started(self, exchange: Exchange) -> None:

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Mapping
 from itertools import islice
 from pathlib import Path
+from uuid import uuid4
 from typing import Any
 
 import yaml
@@ -34,11 +35,16 @@ class Proxy:
         self.directory = directory
         self.file = directory / "slotgate.yaml"
         self.state = directory / "state.db"
-        self.config: dict[str, Any] = {"presets": False, "state": str(self.state), "log": {"format": "json"}, **config}
+        self.config: dict[str, Any] = {"presets": False, "state": self._place(), "log": {"format": "json"}, **config}
         self.ready_headers: Headers = ()  # what the question for readiness needs to be answered
         self.output = ""
         self.process: asyncio.subprocess.Process | None = None
         self._readers: list[asyncio.Task[None]] = []
+
+    def _place(self) -> str:
+        """Where the state is kept: in a file, or at the server that SLOTGATE_TEST_REDIS names, apart from all others."""
+        server = os.environ.get("SLOTGATE_TEST_REDIS")
+        return f"{server}?prefix={uuid4().hex}" if server else str(self.state)
 
     @property
     def address(self) -> tuple[str, int]:

@@ -1,0 +1,130 @@
+# How a provider's queue is made: of this process alone, or as one replica's part of a shared one.
+
+import asyncio
+import random
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+from proxy.config import Provider
+from proxy.core.model import Policy
+from proxy.core.scheduler import Scheduler
+from proxy.replicas.link import Link
+from proxy.service import standing as standings
+from proxy.service.admission import Admission, Credentials, Observer, Tell
+from proxy.service.clock import Clock
+from proxy.service.local_admission import LocalAdmission
+from proxy.service.shared_admission import SharedAdmission
+
+
+class Builder:
+    """`link` None: there is but this process. The rest is as the admissions take it; `stars` is the live set."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        stars: AbstractSet[str],
+        link: Link | None,
+        observe: Observer,
+        keep: Observer,
+        overhear: Observer,
+        overhear_star: Callable[[str, bool], None],
+        tell_of_death: Callable[[str, str, int, int], None],
+        poll: Callable[[Admission, Credentials, Tell], None],
+        chance: random.Random,
+    ) -> None:
+        self._clock = clock
+        self._stars = stars
+        self._link = link
+        self._observe = observe
+        self._keep = keep
+        self._overhear = overhear
+        self._overhear_star = overhear_star
+        self._tell_of_death = tell_of_death
+        self._poll = poll
+        self._chance = chance
+        self._loop = asyncio.get_running_loop()
+
+    def build(self, provider_id: str, provider: Provider, policy: Policy, start: standings.Start) -> Admission:
+        """The queue of a provider, which begins as `start` says."""
+        if self._link is None:
+            return self._local(provider_id, policy, start)
+        admission = SharedAdmission(
+            provider_id,
+            policy,
+            self._shared_start(provider, start),
+            link=self._link,
+            clock=self._clock,
+            loop=self._loop,
+            observe=self._observe,
+            keep=self._keep,
+            overhear=self._overhear,
+            overhear_star=self._overhear_star,
+            tell_of_death=self._tell_of_death,
+            poll=self._poll,
+            chance=self._chance,
+        )
+        if provider.limit is not None or provider.learn_limit or start.limit is not None:
+            admission.begin()
+        return admission
+
+    def _local(self, provider_id: str, policy: Policy, start: standings.Start) -> Admission:
+        now = self._clock.now()
+        scheduler = Scheduler(
+            provider_id,
+            policy,
+            self._stars,
+            limit=start.limit,
+            learns_limit=start.learns_limit,
+            cooldown_s=start.cooldown_s,
+            learns_cooldown=start.learns_cooldown,
+            auto_reduced_from=start.auto_reduced_from,
+            evidence=start.evidence,
+            paused_until_at=None if start.pause_left_s is None else now + start.pause_left_s,
+            pause_cause=start.pause_cause,
+            strikes=start.strikes,
+            strikes_until_at=None if start.strikes_left_s is None else now + start.strikes_left_s,
+            restore_after_s=start.restore_after_s,
+        )
+        admission = LocalAdmission(
+            scheduler,
+            clock=self._clock,
+            loop=self._loop,
+            observe=self._observe,
+            keep=self._keep,
+            poll=self._poll,
+            chance=self._chance,
+        )
+        admission.apply(scheduler.tick(now, self._clock.wall_ms()))
+        return admission
+
+    def _shared_start(self, provider: Provider, start: standings.Start) -> dict[str, Any]:
+        return {
+            "limit": start.limit,
+            "original": start.auto_reduced_from,
+            "evidence": [
+                {name: value for name, value in seen._asdict().items() if value is not None} for seen in start.evidence
+            ],
+            "learns_limit": start.learns_limit,
+            "cooldown_s": start.cooldown_s,
+            "learns_cooldown": start.learns_cooldown,
+            "pause_left_s": start.pause_left_s,
+            "pause_cause": start.pause_cause,
+            "strikes": start.strikes,
+            "strikes_left_s": start.strikes_left_s,
+            "restore_after_s": start.restore_after_s,
+            "stars": sorted(self._stars),
+            "file": {
+                "limit_said": _or_false(standings.file_limit(provider)),
+                "limit": _or_false(provider.limit),
+                "learns_limit": provider.learn_limit,
+                "cooldown_said": standings.file_cooldown_s(provider),
+                "cooldown_s": provider.cooldown_s,
+                "learns_cooldown": provider.learn_cooldown,
+            },
+        }
+
+
+def _or_false(limit: int | None) -> int | bool:
+    return False if limit is None else limit  # None is not sent
