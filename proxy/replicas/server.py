@@ -1,7 +1,7 @@
 # The server that keeps the shared state: how it is reached, what is asked of it, and what went wrong, in words.
 #
 # Rule 1: nothing is tried twice here: whether a call may be repeated is known to who makes it.
-# Rule 2: a foreign error becomes an Away once, by `away`; what it says holds no user, password or query.
+# Rule 2: a foreign error becomes an Away once, by `away`; what it says holds no password and no query.
 # Rule 3: a connection whose command was given up is closed, by redis-py: no reply is ever taken for another one's.
 
 import asyncio
@@ -35,6 +35,7 @@ from redis.exceptions import (
     RedisError,
     ResponseError,
 )
+from redis.exceptions import ConnectionError as Unreachable
 from redis.exceptions import TimeoutError as TimedOut
 
 from proxy.config.redis_url import names_of, parse_redis_url
@@ -212,7 +213,9 @@ class Server:
                 return f"cannot be reached: {_in_words(each)}"
         if isinstance(error, RedisClusterException | ClusterError):
             return f"cannot be used as a Cluster: {self._said(error)}"
-        return f"cannot be reached: {self._said(error)}"
+        if isinstance(error, Unreachable):
+            return f"cannot be reached: {self._said(error)}"
+        return f"cannot be used: {type(error).__name__}: {self._said(error)}"
 
     def _reason(self, error: BaseException) -> str | None:
         """What an error of a kind of its own means; None: it depends on what it came from."""
@@ -247,9 +250,8 @@ class Server:
         """What an error says, in one line. An unknown command is told with what it was given, which for AUTH is the
         password."""
         text = " ".join(str(error).partition(", with args beginning with")[0].split()).rstrip(". ")
-        for secret in (self._url.password, self._url.username):
-            if secret:
-                text = text.replace(secret, "***")
+        if self._url.password:
+            text = text.replace(self._url.password, "***")
         return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
     def __str__(self) -> str:
@@ -355,7 +357,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 def _tls(error: ssl.SSLError) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"has a certificate that is not trusted: {error.verify_message.rstrip('.')}"
-    return f"cannot be reached over TLS: {(error.reason or str(error)).replace('_', ' ').lower()}"
+    return f"cannot be reached over TLS: {(getattr(error, 'reason', None) or str(error)).replace('_', ' ').lower()}"
 
 
 def _in_words(error: OSError) -> str:

@@ -84,9 +84,7 @@ def cluster(folder: Path, *options: str) -> Iterator[list[RedisServer]]:
         bus = nodes[0]._command[nodes[0]._command.index("--cluster-port") + 1]
         second.execute_command("CLUSTER", "MEET", "127.0.0.1", nodes[0].port, bus)
         for connection in (first, second):
-            until(
-                lambda each=connection: b"cluster_state:ok" in each.execute_command("CLUSTER INFO", NEVER_DECODE=True)
-            )
+            until(lambda each=connection: each.execute_command("CLUSTER INFO")["cluster_state"] == "ok")
         yield nodes
 
 
