@@ -6,6 +6,7 @@
 
 import asyncio
 import os
+import random
 import socket
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
@@ -89,7 +90,7 @@ class Server:
             assert isinstance(other, Redis)
             return other
         await client.initialize()
-        node = client.get_random_primary_node()
+        node = random.choice(client.get_primaries())  # noqa: S311 — any will do, another one after a fault
         return _owning(self._pool(node.host, int(node.port)), single=False)
 
     async def run_id(self, client: Client) -> str | None:
@@ -177,8 +178,9 @@ class Server:
 
     def _over_tcp(self) -> dict[str, Any]:
         url = self._url
-        files = {"ssl_ca_certs": url.ca, "ssl_certfile": url.cert, "ssl_keyfile": url.key} if url.tls else {}
-        return {"socket_keepalive": True, **files}
+        files = {"ssl_ca_certs": url.ca, "ssl_certfile": url.cert, "ssl_keyfile": url.key}
+        # redis-py before 6 does not look whose the certificate is, unless it is told to.
+        return {"socket_keepalive": True, **({**files, "ssl_check_hostname": True} if url.tls else {})}
 
     # --- what it says -------------------------------------------------------------------------------------------------
 
