@@ -100,16 +100,16 @@ $(BIN)/python:
 
 $(VENV)/installed: $(BIN)/python pyproject.toml constraints.txt $(SOURCES)
 	@echo 'Installing into $(VENV); the first time this takes a minute'
-	@SLOTGATE_COMPILED=$(or $(COMPILED),0) $(PIP) install --constraint constraints.txt .
+	@SLOTGATE_COMPILED=$(or $(COMPILED),0) $(PIP) install --constraint constraints.txt '.[redis]'
 	@touch $@
 
 $(VENV)/developing: $(BIN)/python pyproject.toml constraints.txt
 	@echo 'Installing what the tests need into $(VENV); the first time this takes a minute'
-	@SLOTGATE_COMPILED=0 $(PIP) install --constraint constraints.txt --editable '.[dev]'
+	@SLOTGATE_COMPILED=0 $(PIP) install --constraint constraints.txt --editable '.[dev,redis]'
 	@touch $@ $(VENV)/installed
 
 $(VENV)/drawing: $(VENV)/developing
-	@SLOTGATE_COMPILED=0 $(PIP) install --constraint constraints.txt --editable '.[dev,bench]'
+	@SLOTGATE_COMPILED=0 $(PIP) install --constraint constraints.txt --editable '.[dev,redis,bench]'
 	@touch $@
 
 $(VENV)-rivals/installed: tests/bench/rivals.txt
@@ -141,7 +141,7 @@ axe: $(BIN)/python system-packages
 
 lock:
 	$(PYTHON) -m venv --clear $(VENV)-lock
-	$(VENV)-lock/bin/python -m pip install --quiet '.[dev,bench]'
+	$(VENV)-lock/bin/python -m pip install --quiet '.[dev,redis,bench]'
 	{ echo '# Written by `make lock`: the versions that CI runs with, newest in the ranges of pyproject.toml.'; \
 	  $(VENV)-lock/bin/python -m pip freeze --exclude slotgate; } > constraints.txt
 	rm -r $(VENV)-lock

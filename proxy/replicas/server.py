@@ -1,14 +1,16 @@
 # The server that keeps the shared state: how it is reached, what is asked of it, and what went wrong, in words.
 #
 # Rule 1: nothing is tried twice here: whether a call may be repeated is known to who makes it.
-# Rule 2: a foreign error becomes an Away once, by `away`; what it says holds no user, password or query.
+# Rule 2: a foreign error becomes an Away once, by `away`; what it says holds no password and no query.
 # Rule 3: a connection whose command was given up is closed, by redis-py: no reply is ever taken for another one's.
 
 import asyncio
 import os
+import random
 import socket
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -34,6 +36,7 @@ from redis.exceptions import (
     RedisError,
     ResponseError,
 )
+from redis.exceptions import ConnectionError as Unreachable
 from redis.exceptions import TimeoutError as TimedOut
 
 from proxy.config.redis_url import names_of, parse_redis_url
@@ -46,6 +49,8 @@ COMMAND_TIMEOUT_S = 10.0
 OLDEST = (7, 0)  # whose scripts are replicated by their effects, and that takes several sections of INFO
 CLIENT_NAME = "slotgate"  # what CLIENT LIST shows
 _RESP = 2  # RESP3 may put pushed messages between replies; a subscription has its own connection here
+# Not told: the server has no use for it, and newer versions look it up on the disk for each connection.
+_LIBRARY = ("driver_info",) if find_spec("redis.driver_info") else ("lib_name", "lib_version")
 _SHOWN = 200  # characters of what the server says
 
 Client: TypeAlias = Redis | RedisCluster
@@ -85,7 +90,7 @@ class Server:
             assert isinstance(other, Redis)
             return other
         await client.initialize()
-        node = client.get_random_primary_node()
+        node = random.choice(client.get_primaries())  # noqa: S311 — any will do, another one after a fault
         return _owning(self._pool(node.host, int(node.port)), single=False)
 
     async def run_id(self, client: Client) -> str | None:
@@ -173,8 +178,9 @@ class Server:
 
     def _over_tcp(self) -> dict[str, Any]:
         url = self._url
-        files = {"ssl_ca_certs": url.ca, "ssl_certfile": url.cert, "ssl_keyfile": url.key} if url.tls else {}
-        return {"socket_keepalive": True, **files}
+        files = {"ssl_ca_certs": url.ca, "ssl_certfile": url.cert, "ssl_keyfile": url.key}
+        # redis-py before 6 does not look whose the certificate is, unless it is told to.
+        return {"socket_keepalive": True, **({**files, "ssl_check_hostname": True} if url.tls else {})}
 
     # --- what it says -------------------------------------------------------------------------------------------------
 
@@ -209,7 +215,9 @@ class Server:
                 return f"cannot be reached: {_in_words(each)}"
         if isinstance(error, RedisClusterException | ClusterError):
             return f"cannot be used as a Cluster: {self._said(error)}"
-        return f"cannot be reached: {self._said(error)}"
+        if isinstance(error, Unreachable):
+            return f"cannot be reached: {self._said(error)}"
+        return f"cannot be used: {type(error).__name__}: {self._said(error)}"
 
     def _reason(self, error: BaseException) -> str | None:
         """What an error of a kind of its own means; None: it depends on what it came from."""
@@ -244,9 +252,8 @@ class Server:
         """What an error says, in one line. An unknown command is told with what it was given, which for AUTH is the
         password."""
         text = " ".join(str(error).partition(", with args beginning with")[0].split()).rstrip(". ")
-        for secret in (self._url.password, self._url.username):
-            if secret:
-                text = text.replace(secret, "***")
+        if self._url.password:
+            text = text.replace(self._url.password, "***")
         return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
     def __str__(self) -> str:
@@ -318,6 +325,7 @@ def _timeouts(command_s: float) -> dict[str, Any]:
         "health_check_interval": 0,
         "decode_responses": False,
         "protocol": _RESP,
+        **dict.fromkeys(_LIBRARY),
     }
 
 
@@ -351,7 +359,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 def _tls(error: ssl.SSLError) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"has a certificate that is not trusted: {error.verify_message.rstrip('.')}"
-    return f"cannot be reached over TLS: {(error.reason or str(error)).replace('_', ' ').lower()}"
+    return f"cannot be reached over TLS: {(getattr(error, 'reason', None) or str(error)).replace('_', ' ').lower()}"
 
 
 def _in_words(error: OSError) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
+from proxy.config.redis_url import shown_redis_url
 from proxy.errors import StoreError
 from proxy.store.memory import MemoryStore
 from proxy.store.records import (
@@ -46,7 +47,7 @@ class Store(Protocol):
 
     @property
     def kind(self) -> str:
-        """What /status calls it: "sqlite" or "memory"."""
+        """What /status calls it: "sqlite", "redis" or "memory"."""
 
     @property
     def ok(self) -> bool:
@@ -112,21 +113,31 @@ class Store(Protocol):
 
 
 def open_store(kind: str, target: str) -> Store:
-    """The store of `kind` "sqlite" (target: the file's path) or "memory"; it touches nothing until `open`.
-    StoreError for every other kind."""
+    """The store of `kind` "sqlite" (target: the file's path), "redis" (the server's URL) or "memory"; it touches
+    nothing until `open`. StoreError for every other kind, and for a server that cannot be spoken to."""
     if kind == "memory":
         return MemoryStore()
     if kind == "sqlite":
         return SqliteStore(Path(target))
     if kind == "redis":
-        return MemoryStore()
+        return _shared(target)
+    raise StoreError(
+        f"state: there is no store of kind {kind!r}; set `state` to a file's path, to memory or to redis://…"
+    )
+
+
+def _shared(url: str) -> Store:
+    try:
+        # Only here: who has no such state need not have the package, and does not wait for it.
+        from proxy.replicas.server import Server
+        from proxy.store.redis import RedisStore
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != "redis":
+            raise
         raise StoreError(
-            f"state {_without_password(target)}: Redis comes with the support of several replicas, which this version "
-            "does not have yet; set `state` to a file's path or to memory"
-        )
-    raise StoreError(f"state: there is no store of kind {kind!r}; set `state` to a file's path or to memory")
-
-
-def _without_password(url: str) -> str:
-    scheme, _, rest = url.partition("://")
-    return f"{scheme}://{rest.rpartition('@')[2]}"
+            f"state {shown_redis_url(url)} needs the package redis; install it with: pip install 'slotgate[redis]'"
+        ) from None
+    try:
+        return RedisStore(Server(url))
+    except ValueError as error:
+        raise StoreError(f"state: {error}") from None

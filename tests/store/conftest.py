@@ -1,10 +1,13 @@
 # What the tests of the stores share: records with sensible values, and stores that are closed at the end.
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
+from servers.redis_server import RedisServer
 
+import proxy.store.redis  # noqa: F401 — a start imports it, which blocks; the tests' loops are for what comes later
 from proxy.core.model import RateLimit
 from proxy.store import Minute, ProviderRecord, SavedChange, SavedEvent, Span
 from proxy.store.sqlite import SqliteStore
@@ -113,3 +116,15 @@ async def stores() -> AsyncIterator[Callable[[Path], SqliteStore]]:
     yield make
     for store in made:
         await store.close()
+
+
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    with RedisServer(tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+@pytest.fixture
+def redis_url(redis_server: RedisServer) -> str:
+    """A place there that is the test's own."""
+    return f"{redis_server.url}?prefix={uuid4()}"
