@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest_asyncio
+
 from replicas.fleet import Fleet, a_fleet
 from replicas.redis_server import FORGETS, RedisServer
 from replicas.scene import UPSTREAM
@@ -42,7 +43,9 @@ async def start_fleet(tmp_path: Path) -> AsyncIterator[FleetStarter]:
     """`await start_fleet(*[redis.url] * 3, cooldown="50ms")`: a replica for each state, ended with the test."""
     async with contextlib.AsyncExitStack() as stack:
 
-        async def starter(*states: str | None, environments: Sequence[Mapping[str, str]] = (), **upstream: Any) -> Fleet:
+        async def starter(
+            *states: str | None, environments: Sequence[Mapping[str, str]] = (), **upstream: Any
+        ) -> Fleet:
             options = {**UPSTREAM, **upstream}
             fleet = await stack.enter_async_context(a_fleet(tmp_path, states, options, environments=environments))
             stack.callback(_show_logs, fleet)

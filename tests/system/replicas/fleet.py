@@ -13,7 +13,7 @@ from blackbox.call import Call
 from blackbox.client import RawClient
 from blackbox.process import Proxy
 from blackbox.rig import Options, Rig
-from blackbox.upstream import FakeUpstream
+from blackbox.upstream import FakeUpstream, hold
 from blackbox.waiting import PATIENCE, until
 
 LEASE = 15.0  # seconds after which a dead replica's slots go to others (spec §16)
@@ -80,7 +80,9 @@ class Fleet:
     async def at_rest(self, *, timeout: float = PATIENCE) -> None:
         """Every living replica says that nobody holds and nobody waits."""
         for rig in self.living:
-            await until(lambda rig=rig: _rests(rig), timeout=timeout, what=f"rest, as {rig.proxy.directory.name} sees it")
+            await until(
+                lambda rig=rig: _rests(rig), timeout=timeout, what=f"rest, as {rig.proxy.directory.name} sees it"
+            )
 
     def open_by_others_than(self, number: int) -> list[Call]:
         """What is open at the upstream and did not come through that replica."""
@@ -89,6 +91,7 @@ class Fleet:
 
     async def grants_at_once(self, limit: int, *, timeout: float = PATIENCE) -> None:
         """Nothing was lost and nothing was made: `limit` requests fit, and not one more."""
+        self.up.behaviour = hold
         before = len(self.up.calls)
         clients = [await self.ask(f"fits {number}", number) for number in range(limit)]
         await until(lambda: len(self.up.calls) == before + limit, timeout=timeout, what=f"{limit} that fit")

@@ -1,6 +1,6 @@
 # A real redis-server with a directory and a port of its own, and its end made sure of.
 #
-# Rule 1: it keeps its port and its directory over its deaths: whoever was connected finds it there, with what it has kept.
+# Rule 1: it keeps its port and its directory over its deaths: whoever was connected finds it there, with what it kept.
 # Rule 2: what is asked of it here goes over a connection that ends with the answer.
 
 import asyncio
@@ -22,7 +22,7 @@ KEEPS = ("--save", "", "--appendonly", "yes", "--appendfsync", "always")
 
 
 class RedisServer:
-    """`options` are its command line's; `within` is what it is started by (`ip netns exec …`), `host` where it listens."""
+    """`options` end its command line; `within` is what starts it (`ip netns exec …`), `host` where it listens."""
 
     def __init__(
         self, directory: Path, options: Sequence[str] = FORGETS, *, host: str = "127.0.0.1", within: Sequence[str] = ()
@@ -61,7 +61,7 @@ class RedisServer:
 
     async def ask(self, *words: str | int) -> Any:
         """One command, and its answer."""
-        async with redis.asyncio.Redis(host=self.host, port=self.port, socket_timeout=PATIENCE) as client:
+        async with redis.asyncio.Redis(host=self.host, port=self.port, socket_timeout=PATIENCE, retry=None) as client:
             return await client.execute_command(*words)
 
     # --- what may happen to it -------------------------------------------------------------------------------------

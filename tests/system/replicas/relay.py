@@ -1,5 +1,5 @@
-# A TCP relay in front of Redis, which is the network between: passes everything on, holds it, cuts it, or cuts it in the
-# middle of what is said.
+# A TCP relay in front of Redis, which is the network between: passes everything on, holds it, cuts it, or cuts it in
+# the middle of what is said.
 #
 # Rule 1: what it holds it passes on later, in order, as a network does that comes back.
 # Rule 2: one relay may stand before some replicas and not before others: it parts these alone from Redis.

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from blackbox.call import Call
 from blackbox.client import CLEAN, RawClient
 from blackbox.waiting import PATIENCE, never
+
 from replicas.fleet import LEASE, Fleet
 
 LIMIT = 2
@@ -70,7 +71,7 @@ class Scene:
             assert (answer.status, answer.ended) == (200, CLEAN)
 
     async def ends(self, *names: str) -> None:
-        """The waiters go in order, then `names`; the last answer ends; never were there too many, and nothing is left."""
+        """The waiters go in order, then `names`; what runs ends; never were there too many, and nothing is left."""
         await self.go(*IN_ORDER, *names)
         await self.goes_on()
         while self.running:

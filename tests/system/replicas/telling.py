@@ -4,6 +4,7 @@ from typing import Any
 
 from blackbox.rig import Rig
 from blackbox.waiting import until
+
 from replicas.fleet import TOLD, Fleet
 
 

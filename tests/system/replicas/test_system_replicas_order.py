@@ -1,6 +1,7 @@
 # The limit and the order hold over all replicas together, without any fault; also how these tests see both.
 
 import pytest
+
 from replicas.conftest import FleetStarter, RedisStarter
 from replicas.scene import a_scene
 
