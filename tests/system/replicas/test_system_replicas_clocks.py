@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 def a_clock_that_differs_by(seconds: int) -> dict[str, str]:
     """The environment of a process whose wall clock is so far ahead; its timers are everybody's."""
     program("faketime")
-    (library,) = [*Path("/usr/lib").glob("*/faketime/libfaketime.so.1")][:1]
+    library = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))
     ahead = {"LD_PRELOAD": str(library), "FAKETIME": f"{seconds:+d}s"}
     return {**ahead, "FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_DISABLE_SHM": "1"}
 

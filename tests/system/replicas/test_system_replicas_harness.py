@@ -9,6 +9,7 @@ from blackbox.waiting import until
 from replicas.conftest import RedisStarter
 from replicas.fleet import LEASE, NOTICED
 from replicas.journal import IDLE_S, SETTLED_S, Ask, Journal
+from replicas.namespace import a_namespace
 from replicas.redis_server import KEEPS
 from replicas.relay import COMMAND, REPLY, Relay
 from replicas.sentinel import Sentinel, follows
@@ -57,6 +58,19 @@ async def test_command_that_is_cut_is_not_done_and_one_whose_reply_is_cut_is(
             await client.incr("count")
     await relay.stop()
     assert (await server.ask("GET", "count"), relay.bitten) == (done, 1)
+
+
+async def test_unplugged_server_does_not_answer(a_redis: RedisStarter) -> None:
+    with a_namespace() as namespace:
+        server = await a_redis(host=namespace.address, within=namespace.within)
+        async with redis.asyncio.Redis(host=server.host, port=server.port, socket_timeout=0.3, retry=None) as client:
+            assert await client.ping()
+            namespace.unplug()
+            with pytest.raises(redis.TimeoutError):
+                await client.ping()
+            namespace.plug()
+            await until(lambda: server.ask("PING"), what="an answer")
+            await server.discard()
 
 
 async def test_sentinel_makes_the_copy_the_primary(a_redis: RedisStarter, tmp_path: Path) -> None:

@@ -1,8 +1,6 @@
 # The network between the replicas and Redis: silent, cut, cut in the middle of a word, or gone for one replica alone.
 
-import os
-import subprocess
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 import pytest
@@ -14,6 +12,7 @@ from replicas import telling
 from replicas.conftest import FleetStarter, RedisStarter
 from replicas.fleet import LEASE, NOTICED, RENEWED
 from replicas.load import under_load
+from replicas.namespace import a_namespace
 from replicas.redis_server import RedisServer
 from replicas.relay import COMMAND, REPLY, Relay
 from replicas.scene import LIMIT, Scene, a_scene
@@ -113,58 +112,14 @@ async def test_replica_that_alone_reaches_no_redis_for_longer_than_its_lease_cut
     await fleet.grants_at_once(LIMIT)
 
 
-# --- a network of its own --------------------------------------------------------------------------------------------
-
-INSIDE, OUTSIDE = "10.213.77.2", "10.213.77.1"
-
-
-@dataclass(frozen=True, slots=True)
-class Namespace:
-    """A network of its own with one cable to ours."""
-
-    name: str
-    cable: str
-
-    def plug(self) -> None:
-        _ip("link", "set", self.cable, "up")
-
-    def unplug(self) -> None:
-        """Packets are lost without a word."""
-        _ip("link", "set", self.cable, "down")
-
-
-@pytest.fixture
-def namespace() -> Iterator[Namespace]:
-    """Skipped where this machine lets nobody make one."""
-    space = Namespace(name := f"slotgate{os.getpid()}", f"sg{os.getpid()}")
-    inside = f"in{os.getpid()}"
-    try:
-        _ip("netns", "add", name)
-    except (OSError, subprocess.CalledProcessError) as error:
-        pytest.skip(f"no network namespace can be made here: {error}")
-    try:
-        _ip("link", "add", space.cable, "type", "veth", "peer", "name", inside)
-        _ip("link", "set", inside, "netns", name)
-        _ip("addr", "add", f"{OUTSIDE}/30", "dev", space.cable)
-        _ip("-n", name, "addr", "add", f"{INSIDE}/30", "dev", inside)
-        _ip("-n", name, "link", "set", inside, "up")
-        space.plug()
-        yield space
-    finally:
-        _ip("netns", "del", name)
-
-
-def _ip(*words: str) -> None:
-    subprocess.run(["ip", *words], check=True, capture_output=True)
-
-
 async def test_unplugged_redis_holds_who_waits_and_cuts_nobody(
-    namespace: Namespace, a_redis: RedisStarter, start_fleet: FleetStarter
+    a_redis: RedisStarter, start_fleet: FleetStarter
 ) -> None:
-    redis = await a_redis(host=INSIDE, within=("ip", "netns", "exec", namespace.name))
-    scene = await a_scene(await start_fleet(*[redis.url] * 3))
-    namespace.unplug()
-    await _while_away(scene)
-    namespace.plug()
-    await telling.back(scene.fleet)
-    await scene.ends("while away")
+    with a_namespace() as namespace:
+        redis = await a_redis(host=namespace.address, within=namespace.within)
+        scene = await a_scene(await start_fleet(*[redis.url] * 3))
+        namespace.unplug()
+        await _while_away(scene)
+        namespace.plug()
+        await telling.back(scene.fleet)
+        await scene.ends("while away")
