@@ -1,4 +1,4 @@
-# Limits, pauses and stars are one truth for all replicas, and outlive a Redis that forgets while somebody lives who knows.
+# Limits, pauses and stars are one truth for all replicas, and outlive a Redis that forgets while somebody knows.
 
 from collections.abc import Sequence
 
