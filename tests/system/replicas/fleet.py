@@ -93,9 +93,10 @@ class Fleet:
         """Nothing was lost and nothing was made: `limit` requests fit, and not one more."""
         self.up.behaviour = hold
         before = len(self.up.calls)
-        clients = [await self.ask(f"fits {number}", number) for number in range(limit)]
+        there = [number for number, rig in enumerate(self.rigs) if rig in self.living]
+        clients = [await self.ask(f"fits {number}", there[number % len(there)]) for number in range(limit)]
         await until(lambda: len(self.up.calls) == before + limit, timeout=timeout, what=f"{limit} that fit")
-        clients.append(await self.ask("one more", limit))
+        clients.append(await self.ask("one more", there[-1]))
         await self.queued(1)
         await self.in_flight(limit)
         for call in self.up.calls[before:]:

@@ -60,6 +60,7 @@ async def test_frozen_redis_holds_who_waits_and_cuts_nobody(
     await scene.one_ends()
     await scene.nobody_goes(during=5)
     await scene.goes_on()
+    await telling.away(scene.fleet)
     redis.thaw()
     await scene.ends("while frozen")
     await telling.back(scene.fleet)

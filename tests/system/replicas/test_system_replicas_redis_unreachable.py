@@ -94,6 +94,9 @@ async def test_replica_that_alone_reaches_no_redis_for_longer_than_its_lease_cut
     fleet = await start_fleet(network.relay.url, *[network.redis.url] * 2)
     ran = [await fleet.ask(name, 0) for name in ("a", "b")]
     held = await fleet.up.take(LIMIT)
+    held[0].begin()
+    held[0].event("one")
+    await ran[0].until(b"one")
     others = [await fleet.ask(name, at) for at, name in enumerate(("c", "d"), 1)]
     await fleet.queued(2)
     network.relay.hold()
@@ -102,9 +105,10 @@ async def test_replica_that_alone_reaches_no_redis_for_longer_than_its_lease_cut
     for call in taken_over:
         assert LEASE - RENEWED - 1 <= call.arrived_at - parted_at <= LEASE + NOTICED
     network.relay.let()
-    for client, call in zip(ran, held, strict=True):
+    for call in held:
         await call.stopped(timeout=PATIENCE)
-        assert await client.closed() in ("cut", "reset")
+    assert await ran[0].closed() in ("cut", "reset")
+    assert (await ran[1].answer()).code == "reclaimed"
     for client, call in zip(others, taken_over, strict=True):
         await call.answer()
         assert (await client.answer()).status == 200
