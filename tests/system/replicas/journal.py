@@ -3,18 +3,21 @@
 # Rule 1: it knows who was asked, who came to the upstream and who left, with times; nothing from within the replicas.
 # Rule 2: an inversion is an older prompt that waited while a younger one went. It is counted only in the calm: for
 #         SETTLED_S nothing had happened to Redis or a replica, and for as long the older one had waited. So much is
-#         allowed for a grant that was decided before an arrival, and for telling a new Redis who waits.
+#         allowed for a grant that was decided before an arrival, and for telling a new Redis who waits. Those who are
+#         let go together come within TOGETHER_S of each other, in any order.
 # Rule 3: a slot is lost when one is idle while somebody waits, later than a lease after the last death.
 
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from blackbox.call import now
 
 from replicas.fleet import LEASE, NOTICED
 
 SETTLED_S = 1.5
+TOGETHER_S = 0.5
 IDLE_S = 2.0  # for so long a slot may be idle in the calm: on a busy machine a hop takes its time
 
 
@@ -39,10 +42,11 @@ class Journal:
     peak: int = 0
     lost: int = 0
     twice: int = 0  # sent to the upstream more than once
-    inversions: list[str] = field(default_factory=list)
     strange: list[str] = field(default_factory=list)  # answers that nothing explains
     outcomes: Counter[str] = field(default_factory=Counter)
     troubles: Counter[str] = field(default_factory=Counter)
+    story: list[str] = field(default_factory=list)  # of the troubles, with the time that the logs have
+    _overtaken: list[tuple[Ask, Ask]] = field(default_factory=list)  # the older one, and who went while it waited
     _by_name: dict[str, Ask] = field(default_factory=dict)
     _waiting: set[Ask] = field(default_factory=set)
     _calm_at: float = 0.0  # when the last trouble had passed
@@ -63,7 +67,7 @@ class Journal:
         ask.went_at = self.clock()
         self._waiting.discard(ask)
         if ask.went_at - self._calm_at > SETTLED_S:
-            self.inversions += [f"{ask} went before {one}" for one in self._waiting if self._older(one, ask)]
+            self._overtaken += [(one, ask) for one in self._waiting if self._older(one, ask)]
 
     def _older(self, one: Ask, ask: Ask) -> bool:
         assert ask.went_at is not None
@@ -78,12 +82,15 @@ class Journal:
         """So many are open at the upstream, as one more came."""
         self.peak = max(self.peak, count)
         self.over += count > self.limit
+        if count > self.limit and self.over < 3:
+            self.story.append(f"{datetime.now(UTC):%H:%M:%S.%f} over the limit")
 
     # --- what was done to them -------------------------------------------------------------------------------------
 
     def trouble(self, kind: str) -> None:
         """It begins; nothing is calm until it has `passed`."""
         self.troubles[kind] += 1
+        self.story.append(f"{datetime.now(UTC):%H:%M:%S.%f} {kind}")
         self._calm_at = float("inf")
 
     def passed(self, *, died: bool = False, forgot: bool = False) -> None:
@@ -107,6 +114,16 @@ class Journal:
         elif at - self._idle_since > IDLE_S:
             self.lost += 1
             self._idle_since = at
+
+    @property
+    def inversions(self) -> list[str]:
+        """As far as they are known to be some: who was overtaken must not have gone at once, nor left."""
+        return [f"{ask} went before {one}" for one, ask in self._overtaken if self._was_late(one, ask)]
+
+    def _was_late(self, one: Ask, ask: Ask) -> bool:
+        end = one.went_at or one.over_at or self.clock()
+        assert ask.went_at is not None
+        return end - ask.went_at > TOGETHER_S
 
     @property
     def waiting(self) -> int:
@@ -135,6 +152,7 @@ class Journal:
                 f"order inversions         {len(self.inversions)}",
                 f"sent twice               {self.twice}",
                 f"unexplained answers      {len(self.strange)}",
+                *(self.story if self.faults else []),
                 *self.inversions[:5],
                 *self.strange[:5],
             ]

@@ -183,7 +183,9 @@ class Storm:
         self.journal.passed()
 
 
-async def storm(directory: Path, *, seconds: float, replicas: int, seed: int, every: float) -> Journal:
+async def storm(
+    directory: Path, *, seconds: float, replicas: int, seed: int, every: float, logs: Path | None = None
+) -> Journal:
     """A storm at `replicas` that share a Redis; without one where `replicas` is 0: one process with its own file."""
     async with contextlib.AsyncExitStack() as stack:
         redis = None
@@ -194,7 +196,11 @@ async def storm(directory: Path, *, seconds: float, replicas: int, seed: int, ev
         states = [None] if redis is None else [redis.url] * replicas
         upstream = {"limit": LIMIT, "cooldown": "0s"}
         fleet = await stack.enter_async_context(a_fleet(directory, states, upstream))
-        return await Storm(fleet, redis, seed).blow(seconds, every=every)
+        journal = await Storm(fleet, redis, seed).blow(seconds, every=every)
+        if logs is not None:
+            for rig in fleet.rigs:
+                (logs / f"{rig.proxy.directory.name}.log").write_text(rig.proxy.output)
+        return journal
 
 
 def main() -> int:
@@ -202,6 +208,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=3)
     parser.add_argument("--replicas", type=int, default=3, help="0: one process without Redis")
     parser.add_argument("--every", type=float, default=6, help="seconds between two troubles")
+    parser.add_argument("--logs", type=Path, help="a directory for what the replicas have said")
     parser.add_argument("--seed", type=int, default=random.randrange(10_000))
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
@@ -212,6 +219,7 @@ def main() -> int:
             replicas=options.replicas,
             seed=options.seed,
             every=options.every,
+            logs=options.logs,
         )
         journal = asyncio.run(work)
     print(journal)

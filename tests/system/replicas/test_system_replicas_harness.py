@@ -8,7 +8,7 @@ from blackbox.waiting import until
 
 from replicas.conftest import RedisStarter
 from replicas.fleet import LEASE, NOTICED
-from replicas.journal import IDLE_S, SETTLED_S, Ask, Journal
+from replicas.journal import IDLE_S, SETTLED_S, TOGETHER_S, Ask, Journal
 from replicas.namespace import a_namespace
 from replicas.redis_server import KEEPS
 from replicas.relay import COMMAND, REPLY, Relay
@@ -100,15 +100,16 @@ class Clock:
 
 
 @pytest.mark.parametrize(
-    ("waited", "calm", "inversions"),
+    ("waited", "calm", "later", "inversions"),
     [
-        (SETTLED_S + 1, SETTLED_S + 1, 1),
-        (SETTLED_S / 2, SETTLED_S + 1, 0),  # it may have come after the grant
-        (SETTLED_S + 1, SETTLED_S / 2, 0),  # a new Redis may not know of it yet
+        (SETTLED_S + 1, SETTLED_S + 1, TOGETHER_S * 2, 1),
+        (SETTLED_S / 2, SETTLED_S + 1, TOGETHER_S * 2, 0),  # it may have come after the grant
+        (SETTLED_S + 1, SETTLED_S / 2, TOGETHER_S * 2, 0),  # a new Redis may not know of it yet
+        (SETTLED_S + 1, SETTLED_S + 1, TOGETHER_S / 2, 0),  # both were let go together
     ],
 )
 def test_younger_prompt_that_goes_before_an_older_one_is_noticed_in_the_calm(
-    waited: float, calm: float, inversions: int
+    waited: float, calm: float, later: float, inversions: int
 ) -> None:
     journal = Journal(1, clock := Clock())
     journal.asked(Ask("younger", 0, prompt=2, sent_at=0))
@@ -118,6 +119,8 @@ def test_younger_prompt_that_goes_before_an_older_one_is_noticed_in_the_calm(
     journal.passed()
     clock.at += calm
     journal.went("younger")
+    clock.at += later
+    journal.went("older")
     assert len(journal.inversions) == inversions
 
 

@@ -6,11 +6,13 @@
 from collections.abc import Sequence
 
 import pytest
+from blackbox.waiting import PATIENCE
 
 from replicas import telling
 from replicas.conftest import FleetStarter, RedisStarter
+from replicas.fleet import LEASE
 from replicas.redis_server import FORGETS, KEEPS
-from replicas.scene import a_scene
+from replicas.scene import LIMIT, a_scene
 
 pytestmark = pytest.mark.slow
 both_sizes = pytest.mark.parametrize("replicas", [1, 3])
@@ -99,3 +101,26 @@ async def test_start_without_redis_waits_for_it_and_then_serves(
     await (await fleet.up.call()).answer()
     assert (await client.answer()).status == 200
     await fleet.at_rest()
+
+
+async def test_replica_that_starts_at_a_redis_that_forgot_is_taken_for_nobody_else(
+    a_redis: RedisStarter, start_fleet: FleetStarter
+) -> None:
+    redis = await a_redis(FORGETS)
+    scene = await a_scene(await start_fleet(*[redis.url] * 3), runs_at=(0, 1), waits_from=0)
+    await redis.restart()
+    await scene.fleet.queued(4)
+    await scene.fleet[2].proxy.kill()  # "first" waits there
+    scene.waiting.pop("first")
+    await scene.fleet[2].proxy.restart()
+    for _ in range(3):
+        await scene.comes(f"through the new one {len(scene.waiting)}", at=2)
+    names = [name for name in scene.waiting if name.startswith("through")]
+    await scene.nobody_goes(during=5)
+    await scene.goes_on()
+    await scene.one_ends()
+    await scene.go("second", "third", "fourth", *names)
+    await scene.goes_on()
+    await scene.one_ends()
+    await scene.fleet.at_rest(timeout=LEASE + PATIENCE)
+    assert scene.fleet.up.peak == LIMIT
