@@ -121,7 +121,7 @@ $(VENV)-rivals/installed: tests/bench/rivals.txt
 # What is used beside Python, as command:package or file:package, where we may install it. Without them tests are skipped,
 # and columns of the bench are empty.
 SYSTEM = systemd-analyze:systemd haproxy:haproxy chromium:chromium npm:npm redis-server:redis-server promtool:prometheus \
-  /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf:fonts-dejavu-core
+  faketime:faketime ip:iproute2 /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf:fonts-dejavu-core
 bench: SYSTEM = haproxy:haproxy nginx:nginx
 system-packages:
 	@missing=; for pair in $(SYSTEM); do \

@@ -30,6 +30,7 @@ class Call:
         self.gone = asyncio.Event()  # the proxy closed the connection before the answer's end
         self.done = asyncio.Event()  # over, whoever ended it
         self.refused = False  # over the upstream's limit
+        self.open_then = 0  # counted calls that were open as it came, itself included
         self._chunked = False
 
     def __repr__(self) -> str:

@@ -116,7 +116,7 @@ class FakeUpstream:
         self.calls.append(call)
         if call.done.is_set():
             return
-        open_now = self.open - self._left_unnoticed()
+        call.open_then = open_now = self.open - self._left_unnoticed()
         self.peak = max(self.peak, open_now)
         if call.counted and self.limit is not None and open_now > self.limit:
             call.refused = True
