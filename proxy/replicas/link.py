@@ -3,7 +3,7 @@
 # Rule 1: one task calls, one call of each provider after the other, and nobody who waits can cancel it: an answer is
 #         always that to its question.
 # Rule 2: with one connection the other is given up too: who may have missed news announces everything anew.
-# Rule 3: whatever goes wrong is tried again for ever. Only `start` fails.
+# Rule 3: whatever goes wrong is tried again for ever.
 # Rule 4: every provider's line says something each RENEW_S: that renews the replica's lease, finds those of the dead,
 #         and shows what of our own the server does not know.
 
@@ -22,33 +22,44 @@ RENEW_S = 4.0  # a third of a lease, and a little less
 BACKOFF_S, BACKOFF_MAX_S = 0.05, 1.0
 DEAF_S = 5.0  # without any news: is the connection still there?
 SLOW_S = 2.0  # a call that takes longer is told as a server that is away
-NAMES = 10_000  # replicas are numbered; the number is in their requests' ids, which are exact in the server's script
+LOOK_S = 0.5  # between looks whether a call takes too long
+NAMES = range(1, 100_000)  # of replicas, by chance: a server that has forgotten the last number would give it again.
+# The number is in the ids of a replica's requests, which are exact in the server's script.
+MOVED_S = 0.05  # by how much a clock must have gone wrong to be set: one moment has one name
 LEAVE_S = 2.0
 NEW = "not connected yet"
 
 
 class Link:
-    """`changed` is told why the server is away, or None when it is back; `complain` of what should not be."""
+    """`changed` is told why the server is away, or None when it is back; `warn` of what is wrong with it; `complain` of
+    what should not be."""
 
     def __init__(
         self,
         server: Server,
         *,
         now: Callable[[], float],
+        wall_ms: Callable[[], int],
         changed: Callable[[str | None], None],
+        warn: Callable[[str], None],
         complain: Callable[[BaseException], None],
     ) -> None:
-        self.replica = ""
-        self.number = 0
+        self.number = random.choice(NAMES)  # noqa: S311 - no secret
+        self.replica = f"{socket.gethostname().replace(':', '.')}-{self.number}"
         self._server = server
         self._now = now
+        self._wall_ms = wall_ms
         self._changed = changed
+        self._warn = warn
         self._complain = complain
         self._channel = f"{server.prefix}:news:"
         self._lines: dict[str, Line] = {}
         self._wanted = asyncio.Event()
         self._connected = asyncio.Event()
         self._away: str | None = NEW
+        self._told: str | None = NEW
+        self._warned: list[str] = []
+        self._ahead_s: float | None = None  # of this clock, to the server's
         self._calling_since: float | None = None
         self._run: str | None = None
         self._sha = ""
@@ -71,19 +82,6 @@ class Link:
         self._lines[line.key] = line
         return line
 
-    async def start(self) -> list[str]:
-        """Become a replica; what a person should be warned of. Away: the server cannot be used."""
-        client = self._server.client()
-        try:
-            warnings = await self._server.prepare(client)
-            self.number = int(await client.incr(f"{self._server.prefix}:replicas")) % NAMES
-        except FAILURES as error:
-            raise self._server.away(error) from error
-        finally:
-            await client.aclose()
-        self.replica = f"{socket.gethostname().replace(':', '.')}-{self.number}"
-        return warnings
-
     async def connected(self) -> None:
         """Wait for the first connection that `run` makes."""
         await self._connected.wait()
@@ -102,6 +100,18 @@ class Link:
                 self._interrupted(str(self._server.away(error)))
             await asyncio.sleep(backoff_s * random.uniform(0.5, 1))  # noqa: S311 - jitter is no secret
 
+    def server_ms(self) -> int:
+        """The time as the server has it, in epoch milliseconds, so that who came first at any replica is first; without
+        one, this machine's."""
+        if self._ahead_s is None:
+            return self._wall_ms()
+        return round((self._now() - self._ahead_s) * 1000)
+
+    def _set_clock(self, now: float) -> None:
+        ahead_s = self._now() - now
+        if self._ahead_s is None or abs(ahead_s - self._ahead_s) > MOVED_S:
+            self._ahead_s = ahead_s
+
     async def leave(self) -> None:
         """Give back everything, at the end. What cannot be said is found out by the lease."""
         told = [line.ask("leave_all") for line in self._lines.values() if line.announced]
@@ -114,7 +124,7 @@ class Link:
         async with AsyncExitStack() as connections:
             client = self._server.client()
             connections.push_async_callback(client.aclose)
-            await self._server.prepare(client)
+            self._look_at(await self._server.prepare(client))
             self._run = await self._server.run_id(client)
             self._sha = await client.script_load(self._source)
             ear = await self._server.subscriber(client)
@@ -127,6 +137,7 @@ class Link:
                 tasks.create_task(self._call_for_ever(client), name="replica calls")
                 tasks.create_task(self._hear_for_ever(news), name="replica news")
                 tasks.create_task(self._renew_for_ever(), name="replica lease")
+                tasks.create_task(self._look_for_ever(), name="replica patience")
 
     async def _call_for_ever(self, client: Any) -> None:
         while True:
@@ -142,7 +153,9 @@ class Link:
 
     def _answered(self, line: Line, packed: "bytes | Exception") -> None:
         if isinstance(packed, bytes):
-            line.answered(script.reply(packed))
+            reply = script.reply(packed)
+            self._set_clock(reply.now)
+            line.answered(reply)
         elif isinstance(away := self._server.refused(packed), Away):
             raise away
         else:
@@ -172,20 +185,40 @@ class Link:
             for line in self._lines.values():
                 line.renew()
 
+    async def _look_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_S)
+            self._tell()
+
+    def _look_at(self, warnings: list[str]) -> None:
+        for warning in warnings:
+            if warning not in self._warned:
+                self._warn(warning)
+        self._warned = warnings
+
     def _back(self) -> None:
-        was_away, self._away = self._away, None
-        if was_away != NEW:
-            self._changed(None)
+        self._away = None
+        self._tell()
         self._connected.set()
         self._wanted.set()
 
     def _interrupted(self, why: str) -> None:
         self._calling_since = None
-        was_away, self._away = self._away, why
+        self._away = why
         for line in self._lines.values():
             line.interrupted()
-        if was_away is None:
-            self._changed(why)
+        self._tell()
+
+    def _tell(self) -> None:
+        """Whether the server is away, once where that is another than was told."""
+        away, told = self.away, self._told
+        if (away is None) != (told is None):
+            self._told = away
+            if told != NEW:
+                self._changed(away)
+        elif told == NEW and away != NEW:
+            self._told = away
+            self._changed(away)
 
 
 def _first(errors: BaseExceptionGroup[Any]) -> BaseException:

@@ -135,6 +135,11 @@ def refusal(status: int, kind: str, retry_after_ms: int | None) -> dict[str, Any
     return _without_none({"status": status, "kind": str(kind), "retry_after_ms": retry_after_ms})
 
 
+def told(seen: RateLimit) -> dict[str, Any]:
+    """A refusal as the script keeps it."""
+    return _without_none(seen._asdict())
+
+
 def rate_limit(said: Mapping[str, Any]) -> RateLimit:
     """A refusal as the script has kept it."""
     return RateLimit(said["at"], said["status"], said["kind"], said.get("retry_after_ms"), said["in_flight"])

@@ -9,6 +9,7 @@ from typing import Any
 from proxy.config import Provider
 from proxy.core.model import Policy
 from proxy.core.scheduler import Scheduler
+from proxy.replicas import script
 from proxy.replicas.link import Link
 from proxy.service import standing as standings
 from proxy.service.admission import Admission, Credentials, Observer, Tell
@@ -54,6 +55,7 @@ class Builder:
             provider_id,
             policy,
             self._shared_start(provider, start),
+            self._stars,
             link=self._link,
             clock=self._clock,
             loop=self._loop,
@@ -103,9 +105,7 @@ class Builder:
         return {
             "limit": start.limit,
             "original": start.auto_reduced_from,
-            "evidence": [
-                {name: value for name, value in seen._asdict().items() if value is not None} for seen in start.evidence
-            ],
+            "evidence": [script.told(seen) for seen in start.evidence],
             "learns_limit": start.learns_limit,
             "cooldown_s": start.cooldown_s,
             "learns_cooldown": start.learns_cooldown,
@@ -114,7 +114,6 @@ class Builder:
             "strikes": start.strikes,
             "strikes_left_s": start.strikes_left_s,
             "restore_after_s": start.restore_after_s,
-            "stars": sorted(self._stars),
             "file": {
                 "limit_said": _or_false(standings.file_limit(provider)),
                 "limit": _or_false(provider.limit),

@@ -18,13 +18,15 @@ _MOVED_MS = 20.0  # by how much the clocks must have moved apart for a moment to
 
 
 class Clock:
-    """`now` is the event loop's time, so that it and the loop's timers agree; `wall_ms` is epoch milliseconds."""
+    """`now` is the event loop's time, so that it and the loop's timers agree; `wall_ms` is epoch milliseconds, and
+    `prompt_ms` the same as prompts are ordered by: among replicas, of the server that they share."""
 
-    __slots__ = ("_apart_ms", "now", "wall_ms")
+    __slots__ = ("_apart_ms", "now", "prompt_ms", "wall_ms")
 
     def __init__(self, now: Callable[[], float]) -> None:
         self.now = now
         self.wall_ms = wall_ms
+        self.prompt_ms: Callable[[], int] = wall_ms
         self._apart_ms = self._apart()
 
     def to_wall_ms(self, at: float) -> int:

@@ -15,7 +15,7 @@ from proxy.core.model import Effect, Policy, Snapshot
 from proxy.core.turns import Turns
 from proxy.errors import ConfigErrors, StoreError
 from proxy.replicas.link import Link
-from proxy.replicas.server import Away, Server
+from proxy.replicas.server import Server
 from proxy.service import standing as standings
 from proxy.service.admission import Admission, Credentials, Tell
 from proxy.service.audit import Actor, Audit, InForce, What, in_force
@@ -32,7 +32,7 @@ from proxy.wire import tls
 
 TICKETS = 10**9  # ids of one process; among several replicas the digits before them are the replica's
 EVERYBODY = 1000  # who wait, as far as they are shown one by one where the queue is shared
-CONNECT_S = 5.0
+CONNECT_S, REOPEN_S = 5.0, 1.0
 STORE_CLOSE_S = 5.0  # a disk that hangs must not keep the process for ever
 
 
@@ -116,7 +116,13 @@ class Runtime:
         self.tls, self.proxy_tls = await asyncio.to_thread(self._renew_tls, self.settings)
         if self.link is not None:
             await self._join(self.link)
-        saved: Saved = await self.store.open()
+        try:
+            saved = await self.store.open()
+        except StoreError:
+            if self.link is None:
+                raise
+            saved = Saved()
+            self.tasks.start("open state", self._open_late())
         self._records = saved.providers
         self.stars.update(saved.stars)
         for provider_id in {*self.settings.providers, *self._records}:
@@ -367,21 +373,36 @@ class Runtime:
         return Link(
             server,
             now=self.clock.now,
+            wall_ms=self.clock.wall_ms,
             changed=self.telemetry.state_changed,
+            warn=lambda why: log.warning("state.warning", why=why),
             complain=lambda error: log.error("state.refused", exc_info=error),
         )
 
     async def _join(self, link: Link) -> None:
-        try:
-            for warning in await link.start():
-                self.telemetry.log.warning("state.warning", why=warning)
-        except Away as away:
-            raise StoreError(str(away)) from away
+        """Become a replica; where the server is away, when it comes."""
+        self.clock.prompt_ms = link.server_ms
         self._ticket_ids += link.number * TICKETS
         self.tasks.start("replica", link.run())
         with suppress(TimeoutError):  # it was there a moment ago; requests wait for it
             async with asyncio.timeout(CONNECT_S):
                 await link.connected()
+
+    async def _open_late(self) -> None:
+        """Read the state when its server comes: a machine that boots may start it after us."""
+        while True:
+            await asyncio.sleep(REOPEN_S)
+            with suppress(StoreError):
+                saved = await self.store.open()
+                break
+        self._records = saved.providers
+        for workspace in saved.stars:
+            self._overhear_star(workspace, True)
+        for provider_id, record in saved.providers.items():
+            self.admission(provider_id)
+            standing = self._standings[provider_id]
+            standing.limit_by, standing.cooldown_by = record.limit_by, record.cooldown_by
+        self.history.begin(saved.recorded)
 
     def _overhear(self, provider_id: str, effect: Effect) -> None:
         self.telemetry.overhear(provider_id, effect)

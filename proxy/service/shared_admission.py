@@ -11,6 +11,7 @@ import asyncio
 import random
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from math import inf
 from typing import Any
 
@@ -19,6 +20,7 @@ from proxy.core.model import (
     CooldownSet,
     Effect,
     Granted,
+    Kind,
     Left,
     LimitSet,
     Paused,
@@ -72,7 +74,7 @@ class _Waiting:
 
 
 class SharedAdmission(Admission):
-    """`start` is what the provider starts with where the server knows nothing of it. `observe` is told what happens by
+    """`start` is what the provider starts with where the server knows nothing of it; `stars` is the live set. `observe` is told what happens by
     what was said here, `keep` what of it outlives the process, and `overhear` what happens elsewhere."""
 
     def __init__(
@@ -80,6 +82,7 @@ class SharedAdmission(Admission):
         provider_id: str,
         policy: Policy,
         start: Mapping[str, Any],
+        stars: AbstractSet[str],
         *,
         link: Link,
         clock: Clock,
@@ -94,6 +97,8 @@ class SharedAdmission(Admission):
     ) -> None:
         super().__init__(provider_id, chance)
         self._policy = policy
+        self._stars = stars
+        self._heard = False
         self._start = {**start, "policy": _shared(policy)}
         self._link = link
         self._clock = clock
@@ -380,7 +385,28 @@ class SharedAdmission(Admission):
             for one in self._waiting.values()
         ]
         fresh, self._fresh = self._fresh, False
-        return script.announcement(self._start, fresh=fresh, peers=self._peers, held=held, waiting=waiting)
+        start = {**self._start, **self._known(), "stars": sorted(self._stars)}
+        return script.announcement(start, fresh=fresh, peers=self._peers, held=held, waiting=waiting)
+
+    def _known(self) -> dict[str, Any]:
+        """What this replica knows of a provider of which the server may have forgotten everything."""
+        if not self._heard:
+            return {}
+        seen, now, standing = self._view.snapshot(self._now()), self._now(), self._standing
+        paused_until, strikes_until_at = standing.paused_until, seen.strikes_until_at
+        return {
+            "limit": standing.limit,
+            "original": seen.auto_reduced_from,
+            "evidence": [script.told(one) for one in seen.evidence],
+            "learns_limit": seen.learns_limit,
+            "cooldown_s": standing.cooldown_s,
+            "learns_cooldown": seen.learns_cooldown,
+            "pause_left_s": None if paused_until is None else paused_until + self._ahead_s - now,
+            "pause_cause": seen.pause_cause or Kind.RATE.value,
+            "strikes": seen.strikes,
+            "strikes_left_s": None if strikes_until_at is None else strikes_until_at - now,
+            "restore_after_s": seen.restore_after_s,
+        }
 
     def renewal(self) -> list[Step]:
         now = self._now()
@@ -389,7 +415,7 @@ class SharedAdmission(Admission):
 
     def happened(self, effects: Sequence[Raw], now: float, standing: Standing, *, elsewhere: bool) -> None:
         self._ahead_s = self._now() - now
-        self._standing = standing
+        self._standing, self._heard = standing, True
         for name, whose, *said in effects:
             if not whose:
                 self._apply_to_all(name, said, elsewhere=elsewhere)
@@ -464,11 +490,14 @@ class SharedAdmission(Admission):
 
     def _ask_for_usage(self, ticket_id: int, number: int) -> None:
         waiting = self._waiting.get(ticket_id)
+        if waiting is None:  # its client has left, and nobody else's credentials may be taken
+            self._line.say("unasked", number)
+            return
 
         def tell(observed: int | None, error: str | None) -> None:
             self._line.say("polled", number, False if observed is None else observed, error or False)
 
-        self._poll(self, {} if waiting is None else waiting.credentials, tell)
+        self._poll(self, waiting.credentials, tell)
 
     def _compare(self, peers: Sequence[str], known: int) -> None:
         """What the server knows of ours with what there is; twice another number is no news on its way."""

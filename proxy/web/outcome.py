@@ -75,4 +75,5 @@ _REASONS = {
     "silent": "since no byte has moved for slot_timeout",
     "max_hold": "since it was held for max_hold",
     "operator": "by an operator",
+    "lease": "since its replica was not heard of for too long",
 }

@@ -50,7 +50,7 @@ class Turn:
         self._record = record
         self._upgrade = upgrade
         self._admission = runtime.admission(route.place.upstream.provider_id)
-        self._arrived_ms = runtime.clock.wall_ms()
+        self._arrived_ms = runtime.clock.prompt_ms()
         self._opened: OpenRequest | None = None  # once it is known who asks
         self._patience: Patience | None = None  # once it waits
 

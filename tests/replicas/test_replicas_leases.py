@@ -19,11 +19,13 @@ def names(effects):
 
 
 def outlives_a_lease(*peers):
-    """These go on calling, often enough, for longer than a lease; nobody else does."""
+    """These go on calling, often enough, for longer than a lease; nobody else does. What happened."""
+    happened = []
     for _ in range(4):
         peers[0].provider.now += 4
         for peer in peers:
-            peer.say(["tick"])
+            happened += peer.say(["tick"])
+    return happened
 
 
 def test_one_limit_holds_over_all_and_a_grant_is_pushed_to_whose_request_it_is(server):
@@ -162,14 +164,16 @@ def test_who_leaves_takes_all_with_it(server):
     assert list(two.held) == [waiter]
 
 
-def test_a_poll_of_a_dead_replica_is_over(server):
+def test_a_poll_of_a_dead_replica_is_over_and_another_asks(server):
     provider = Provider(server, limit=1, gate_interval_s=60.0)
     one, two = provider.replica("one"), provider.replica("two")
     holder = two.ask()
     one.ask("a", 1)
     waiter = two.ask("a", 2)
     assert "PollUsage" in names(two.release(holder))
-    outlives_a_lease(two)
+    asked = [effect for effect in outlives_a_lease(two) if effect[0] == "PollUsage"]
+    assert [effect[1:3] for effect in asked] == [("two", waiter)], "another asks in its place"
+    two.say(["polled", asked[0][3], 0, False])
     assert list(two.held) == [waiter]
 
 

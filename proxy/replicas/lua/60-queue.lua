@@ -106,6 +106,15 @@ function queue.pump(freed)
   end
 end
 
+function queue.poll_by_another()
+  local freed = S.gate.slot
+  if freed then
+    S.in_flight = S.in_flight - 1
+  end
+  S.gate.polling, S.gate.slot = false, nil
+  queue.pump(freed)
+end
+
 function queue.pump_if_due()
   if not S.gate.polling and (S.gate.next_at or 0) <= now then
     queue.pump()

@@ -250,6 +250,13 @@ function steps.polled(number, observed, error_text)
   end
 end
 
+-- Whose turn it was to ask is gone: somebody else asks.
+function steps.unasked(number)
+  if S.gate.polling and S.gate.number == number then
+    queue.poll_by_another()
+  end
+end
+
 function steps.set_limit(value, by, learns)
   value = value or nil
   local removed = not value and S.limit

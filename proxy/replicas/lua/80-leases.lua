@@ -32,7 +32,7 @@ local function bury(replica)
   end
   tell('Buried', false, replica, held, waited)
   if S.gate.polling and S.gate.by == replica then
-    queue.polled(nil, 'the replica that asked is gone')
+    queue.poll_by_another()
   end
 end
 

@@ -67,6 +67,7 @@ def _limit_set(_: int, data: Data) -> str:
 def _reclaimed(_: int, data: Data) -> str:
     span = _span(data.get("afterMs") or 0)
     whys = {"silent": f"silent for {span}", "max_hold": f"held for {span}", OPERATOR: f"by hand after {span}"}
+    whys["lease"] = f"its replica was not heard of, after {span}"
     return f"slot reclaimed: {whys.get(str(data.get('why')), 'it was stuck')}"
 
 

@@ -37,7 +37,7 @@ class Entrance:
 
     def handshake(self) -> Ticket:
         """What the handshake is called, which takes no slot and waits for none."""
-        runtime, now_ms = self._runtime, self._runtime.clock.wall_ms()
+        runtime, now_ms = self._runtime, self._runtime.clock.prompt_ms()
         return Ticket(
             id=runtime.next_ticket_id(),
             workspace=self._whole.workspace or DEFAULT_WORKSPACE,
@@ -48,7 +48,7 @@ class Entrance:
 
     def answer(self, carrier: Carrier, message: Message, create: Create) -> Answer:
         """For a message that takes a slot; what it says is not needed behind this."""
-        runtime, now_ms = self._runtime, self._runtime.clock.wall_ms()
+        runtime, now_ms = self._runtime, self._runtime.clock.prompt_ms()
         identity = self._asking.read(create, message.text or b"", now_ms, fingerprint=self._admission.orders)
         message.text = None
         for fact in identity.bad:

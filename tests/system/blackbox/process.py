@@ -14,8 +14,8 @@ import sys
 from collections.abc import Callable, Mapping
 from itertools import islice
 from pathlib import Path
-from uuid import uuid4
 from typing import Any
+from uuid import uuid4
 
 import yaml
 
@@ -42,7 +42,7 @@ class Proxy:
         self._readers: list[asyncio.Task[None]] = []
 
     def _place(self) -> str:
-        """Where the state is kept: in a file, or at the server that SLOTGATE_TEST_REDIS names, apart from all others."""
+        """Where the state is kept: in a file, or at the server of SLOTGATE_TEST_REDIS, apart from all others."""
         server = os.environ.get("SLOTGATE_TEST_REDIS")
         return f"{server}?prefix={uuid4().hex}" if server else str(self.state)
 
