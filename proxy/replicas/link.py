@@ -10,7 +10,7 @@
 import asyncio
 import random
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -27,6 +27,7 @@ NAMES = range(1, 100_000)  # of replicas, by chance: a server that has forgotten
 # The number is in the ids of a replica's requests, which are exact in the server's script.
 MOVED_S = 0.05  # by how much a clock must have gone wrong to be set: one moment has one name
 LEAVE_S = 2.0
+CANCEL_S = 0.1
 NEW = "not connected yet"
 
 
@@ -92,8 +93,7 @@ class Link:
         while True:
             try:
                 await self._session()
-            except* Exception as errors:  # a fault of ours must not end it either
-                error = _first(errors)
+            except Exception as error:  # noqa: BLE001 - a fault of ours must not end it either
                 if not isinstance(error, (Away, *FAILURES)):
                     self._complain(error)
                 backoff_s = BACKOFF_S if self._away is None else min(2 * backoff_s, BACKOFF_MAX_S)
@@ -133,11 +133,9 @@ class Link:
             connections.push_async_callback(news.aclose)
             await news.subscribe(f"{self._channel}{self.replica}", f"{self._channel}all")
             self._back()
-            async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._call_for_ever(client), name="replica calls")
-                tasks.create_task(self._hear_for_ever(news), name="replica news")
-                tasks.create_task(self._renew_for_ever(), name="replica lease")
-                tasks.create_task(self._look_for_ever(), name="replica patience")
+            await _until_one_ends(
+                self._call_for_ever(client), self._hear_for_ever(news), self._renew_for_ever(), self._look_for_ever()
+            )
 
     async def _call_for_ever(self, client: Any) -> None:
         while True:
@@ -221,6 +219,17 @@ class Link:
             self._changed(away)
 
 
-def _first(errors: BaseExceptionGroup[Any]) -> BaseException:
-    found = errors.exceptions[0]
-    return _first(found) if isinstance(found, BaseExceptionGroup) else found
+async def _until_one_ends(*work: Coroutine[Any, Any, None]) -> None:
+    """Run all until one fails, with its error."""
+    tasks = [asyncio.create_task(one, name="replica") for one in work]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        running = set(tasks)
+        while running:  # Python 3.11's wait_for, which redis-py uses, loses a cancellation now and then
+            for task in running:
+                task.cancel()
+            _, running = await asyncio.wait(running, timeout=CANCEL_S)
+    for task in tasks:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            raise error

@@ -32,7 +32,7 @@ from proxy.wire import tls
 
 TICKETS = 10**9  # ids of one process; among several replicas the digits before them are the replica's
 EVERYBODY = 1000  # who wait, as far as they are shown one by one where the queue is shared
-CONNECT_S, REOPEN_S = 5.0, 1.0
+CONNECT_S, REOPEN_S = 2.0, 1.0
 STORE_CLOSE_S = 5.0  # a disk that hangs must not keep the process for ever
 
 
@@ -374,10 +374,15 @@ class Runtime:
             server,
             now=self.clock.now,
             wall_ms=self.clock.wall_ms,
-            changed=self.telemetry.state_changed,
+            changed=self._state_changed,
             warn=lambda why: log.warning("state.warning", why=why),
             complain=lambda error: log.error("state.refused", exc_info=error),
         )
+
+    def _state_changed(self, away: str | None) -> None:
+        self.telemetry.state_changed(away)
+        if away is None and not self.store.ok and self.admissions:
+            self.keeping.save_soon(next(iter(self.admissions)))  # with it goes what could not be stored
 
     async def _join(self, link: Link) -> None:
         """Become a replica; where the server is away, when it comes."""

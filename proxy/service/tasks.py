@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+CANCEL_S = 1.0
+
 Complain = Callable[[str, BaseException], None]
 
 
@@ -26,10 +28,10 @@ class Tasks:
 
     async def close(self) -> None:
         """Cancel what runs and wait for it."""
-        for task in list(self._running):
-            task.cancel()
         while self._running:
-            await asyncio.wait(list(self._running))
+            for task in list(self._running):
+                task.cancel()  # again where it was lost: asyncio's wait_for does that on Python 3.11
+            await asyncio.wait(list(self._running), timeout=CANCEL_S)
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._running.discard(task)

@@ -25,6 +25,7 @@ from blackbox.waiting import PATIENCE, until
 
 PORTS = range(20_000, 32_000)  # below those that Linux gives to connections (net.ipv4.ip_local_port_range)
 WORKERS = 24  # have ports of their own
+STOPPING = '"event": "proxy.stopping"'
 START = 30.0  # seconds until it is ready: imports on a busy machine
 
 
@@ -139,8 +140,11 @@ class Proxy:
 
     async def stop(self) -> None:
         """Ends it in order, without a grace."""
+        before = self.output.count(STOPPING)
         self.signal(signal.SIGTERM)
-        self.signal(signal.SIGTERM)
+        await until(lambda: self._over() or self.output.count(STOPPING) > before, every=0.01, what="the proxy to stop")
+        if not self._over():  # a second signal before the first was seen would be the same one
+            self.signal(signal.SIGTERM)
         await self.ended()
 
     async def discard(self) -> None:
