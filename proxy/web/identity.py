@@ -28,7 +28,7 @@ _OWN_WORKSPACE = (names.OWN_WORKSPACE,)
 _INITIATORS = {"user": True, "agent": False}
 
 _T = TypeVar("_T", int, str)
-_Headers = Mapping[bytes, bytes]  # lower-case name -> the first value
+_Headers = dict[bytes, bytes]  # lower-case name -> the first value
 _Codex = Mapping[str, object]
 _Read = Callable[[object], str | Unreadable | None]
 
@@ -58,7 +58,7 @@ class Reader:
 
     def read(
         self,
-        headers: Mapping[bytes, bytes],
+        headers: _Headers,
         body: Callable[[], bytes],
         route_workspace: str | None,
         now_ms: int,
