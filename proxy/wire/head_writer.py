@@ -54,9 +54,8 @@ def request_bytes(
     if _HOST in names:  # in its place and spelling
         at = head.names.index(_HOST)
         lines[at] = b"%s: %s" % (lines[at][: len(_HOST)], host)
-    forwarded = {name for name in names if name.startswith(_FORWARDED)}
-    if forwarded or not names.isdisjoint(_OF_REQUESTS) or not names.isdisjoint(own):
-        taken = _OF_REQUESTS | own | forwarded
+    taken = {name for name in names if name in _OF_REQUESTS or name in own or name.startswith(_FORWARDED)}
+    if taken:
         lines = _without(head, lines, taken, _LEFT_OF_UPGRADE if upgrade else _LEFT_OF_REQUEST)
     if _HOST not in names:
         lines.insert(0, b"Host: " + host)
@@ -79,9 +78,9 @@ def response_bytes(head: ResponseHead, *, close: bool = False, dechunked: bool =
     return b"HTTP/1.1 %d%s\r\n%s\r\n" % (head.status, head.phrase, block)
 
 
-def _without(head: Head, lines: list[bytes], taken: frozenset[bytes], left: _Left) -> list[bytes]:
+def _without(head: Head, lines: list[bytes], taken: Set[bytes], left: _Left) -> list[bytes]:
     """`lines` of `head` but those whose names are `taken` or listed by Connection; of them what is `left`."""
-    taken |= connection_options(head) - _PROTECTED
+    taken = taken | (connection_options(head) - _PROTECTED)
     kept = [
         line if name not in taken else left.get(name, _nothing)(line)
         for name, line in zip(head.names, lines, strict=True)
