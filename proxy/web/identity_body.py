@@ -2,7 +2,7 @@
 #
 # Rule 1: only read, never changed, and never a reason to refuse: whatever the bytes, nothing here raises.
 # Rule 2: bounded: a body of more than READ_BYTES says nothing, and of one with a Content-Encoding no more is decoded;
-#         neither does one of too many values (identity_fields). The worst costs a tenth of a second, or two.
+#         neither does one of too many values (identity_json). The worst costs a tenth of a second, or two.
 #
 # A request that starts a prompt ends with a person's text, one that continues it with tool results: measured for every
 # agent in the OpenAI chat, OpenAI Responses, Anthropic and Gemini formats.
@@ -12,8 +12,9 @@ from typing import Final, NamedTuple
 from msgspec import UNSET
 
 from proxy.ratelimits.decoding import decoded
-from proxy.web.identity_fields import ABSENT, PARTS, Fields, Item, Items, is_empty, names, value
+from proxy.web.identity_fields import ABSENT, Fields, Item, Items
 from proxy.web.identity_headers import BAD, Unreadable, identifier, json_object, text
+from proxy.web.identity_json import PARTS, is_empty, names, value
 
 READ_BYTES: Final = (
     8 * 1024 * 1024

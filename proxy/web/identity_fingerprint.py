@@ -4,7 +4,7 @@
 #         `cache_control` about, order keys anew, and write a text as a string or as a list of parts.
 # Rule 2: keyed, with a key that lives as long as the process: it names no credential and no text to anybody, and two
 #         processes give the same conversation two names.
-# Rule 3: bounded: of each text CHARACTERS count, and its length; of its parts the first ones (identity_fields).
+# Rule 3: bounded: of each text CHARACTERS count, and its length; of its parts the first ones (identity_json).
 #
 # That a conversation's beginning stays as it is within a prompt, and its system text across prompts, was measured for
 # every agent seen that sends more than one request.
@@ -15,7 +15,8 @@ from typing import Final
 from msgspec import Raw
 
 from proxy.web.identity_body import SYSTEM_ROLES, content_of, is_reminder, messages, role_of
-from proxy.web.identity_fields import ABSENT, PARTS, Fields, Item, Items, attached, value
+from proxy.web.identity_fields import ABSENT, Fields, Item, Items
+from proxy.web.identity_json import PARTS, attached, value
 
 PREFIX: Final = "fp:"
 DIGITS: Final = 16
