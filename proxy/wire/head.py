@@ -141,7 +141,8 @@ def _read(
                 name, _, value = line.partition(b":")
                 name = name.lower()
                 names.append(name)
-                values.setdefault(name, value.strip())  # SP and HTAB are all blanks that it can hold
+                if name not in values:
+                    values[name] = value.strip()  # SP and HTAB are all blanks that it can hold
             return start, block, names, values
     raise BadMessage(_fault(raw) or otherwise)
 
