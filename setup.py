@@ -23,8 +23,8 @@ COMPILED = {
     "ratelimits": "frames",
     "service": "admission clock counts events histogram local_admission quoting record shared_admission telemetry",
     "web": (
-        "budget forward identity identity_body identity_fingerprint identity_headers judge outcome passage patience "
-        "routing success turn"
+        "budget forward identity identity_body identity_fingerprint identity_headers identity_json judge outcome "
+        "passage patience routing success turn"
     ),
     "wire": "body client exchange head head_reader head_writer idle pauses pool relay request tls_session upstream",
 }

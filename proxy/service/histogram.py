@@ -4,12 +4,13 @@
 
 import math
 from bisect import bisect_left
+from typing import Final
 
 # Seconds: from a grant on the spot to the longest wait that clients bear. From half a second on, where people look, no
 # bound is twice the one before: the history's percentiles are no finer. Their number costs a request nothing.
-BUCKETS_S = (
-    *(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 1, 1.5, 2.5, 3.5, 5, 7.5),
-    *(10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 450, 600, math.inf),
+BUCKETS_S: Final[tuple[float, ...]] = (  # of no certain length: compiled, it would be made anew for each look
+    *(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.5, 3.5, 5.0, 7.5),
+    *(10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 90.0, 120.0, 180.0, 300.0, 450.0, 600.0, math.inf),
 )
 NOTHING = (0,) * len(BUCKETS_S)
 

@@ -3,14 +3,14 @@
 from datetime import UTC, datetime
 from functools import lru_cache
 from json.encoder import encode_basestring_ascii
+from typing import Final
 
-MAX_CHARS = 8192  # of one value; all errors of a configuration file fit
+MAX_CHARS: Final = 8192  # of one value; all errors of a configuration file fit
 
 
 def iso(at_ms: int) -> str:
     """Epoch milliseconds as people read them: `2026-03-01T12:00:00.250Z`."""
-    seconds, ms = divmod(at_ms, 1000)
-    return f"{_iso_second(seconds)}.{ms:03d}Z"
+    return f"{_iso_second(at_ms // 1000)}.{str(at_ms % 1000 + 1000)[1:]}Z"  # `:03d` takes three times as long
 
 
 @lru_cache(maxsize=4)  # lines come many a second, and this is a third of what one costs

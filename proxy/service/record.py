@@ -82,11 +82,12 @@ class RequestRecord:
 
     def json(self) -> str:
         """Its line."""
+        ticket = "null" if self.ticket_id is None else f'"{self.ticket_id}"'
         return (
             f'{{"timestamp": "{iso(self.at_ms)}", '
             f'"level": "info", '
             f'"event": "{EVENT}", '
-            f'"id": {quoted(None if self.ticket_id is None else str(self.ticket_id))}, '
+            f'"id": {ticket}, '
             f'"provider": {quoted(self.provider_id)}, '
             f'"upstream": {quoted(self.upstream)}, '
             f'"workspace": {quoted(self.workspace)}, '

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from proxy.core.turns import NO_HINTS, TurnHints
-from proxy.web import identity_body, identity_fields, identity_fingerprint
+from proxy.web import identity_body, identity_fingerprint, identity_json
 from proxy.web import identity_headers as names
 from proxy.web.identity_body import NAMELESS
 from proxy.web.identity_fields import NOTHING
@@ -28,7 +28,7 @@ _OWN_WORKSPACE = (names.OWN_WORKSPACE,)
 _INITIATORS = {"user": True, "agent": False}
 
 _T = TypeVar("_T", int, str)
-_Headers = Mapping[bytes, bytes]  # lower-case name -> the first value
+_Headers = dict[bytes, bytes]  # lower-case name -> the first value
 _Codex = Mapping[str, object]
 _Read = Callable[[object], str | Unreadable | None]
 
@@ -58,7 +58,7 @@ class Reader:
 
     def read(
         self,
-        headers: Mapping[bytes, bytes],
+        headers: _Headers,
         body: Callable[[], bytes],
         route_workspace: str | None,
         now_ms: int,
@@ -89,7 +89,7 @@ class Reader:
             raw, said = body(), NOTHING
             if conversation is None or turn.user_initiated is None:
                 plain = identity_body.plain(raw, headers.get(names.CONTENT_ENCODING))
-                said, raw = identity_fields.read(plain), plain or raw
+                said, raw = identity_json.read(plain), plain or raw
             named = identity_body.named(said)
             if named is not NAMELESS:
                 if conversation is None:

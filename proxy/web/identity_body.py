@@ -2,29 +2,35 @@
 #
 # Rule 1: only read, never changed, and never a reason to refuse: whatever the bytes, nothing here raises.
 # Rule 2: bounded: a body of more than READ_BYTES says nothing, and of one with a Content-Encoding no more is decoded;
-#         neither does one of too many values (identity_fields). The worst costs a tenth of a second, or two.
+#         neither does one of too many values (identity_json). The worst costs a tenth of a second, or two.
 #
 # A request that starts a prompt ends with a person's text, one that continues it with tool results: measured for every
 # agent in the OpenAI chat, OpenAI Responses, Anthropic and Gemini formats.
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec import UNSET
 
 from proxy.ratelimits.decoding import decoded
-from proxy.web.identity_fields import ABSENT, PARTS, Fields, Item, Items, is_empty, names, value
+from proxy.web.identity_fields import ABSENT, Fields, Item, Items
 from proxy.web.identity_headers import BAD, Unreadable, identifier, json_object, text
+from proxy.web.identity_json import PARTS, is_empty, names, value
 
-READ_BYTES = 8 * 1024 * 1024  # one pass over a MiB takes about half a millisecond, and nothing else runs meanwhile
-LAST = 16  # messages from the end that are looked at: behind the last that counts there are one or two reminders
+READ_BYTES: Final = (
+    8 * 1024 * 1024
+)  # one pass over a MiB takes about half a millisecond, and nothing else runs meanwhile
+LAST: Final = 16  # messages from the end that are looked at: behind the last that counts there are one or two reminders
 
-_PLAIN = (b"", b"identity")  # content codings that leave a body as it is
-_TOOL_ROLES = ("tool", "function")
-SYSTEM_ROLES = ("system", "developer")  # Claude Code may end with role:system
-_TOOL_RESULT = ("tool_result", "_output")  # Anthropic blocks; Responses items: function_call_output and its kin
+_PLAIN: Final = (b"", b"identity")  # content codings that leave a body as it is
+_TOOL_ROLES: Final[tuple[str, ...]] = ("tool", "function")
+SYSTEM_ROLES: Final[tuple[str, ...]] = ("system", "developer")  # Claude Code may end with role:system
+_TOOL_RESULT: Final[tuple[str, ...]] = (
+    "tool_result",
+    "_output",
+)  # Anthropic blocks; Responses items: function_call_output and its kin
 # How texts begin that no person has typed. Claude Code's; and aider's 0.86, whose files, as they are at the time, stand
 # in front of what the person says, and which goes on by itself after it has added one.
-_REMINDERS = (
+_REMINDERS: Final[tuple[str, ...]] = (
     "<system-reminder>",
     "I have *added these files",
     "Here are summaries of some files",
@@ -53,7 +59,7 @@ class Named(NamedTuple):
     codex_turn: str | Unreadable | None
 
 
-NAMELESS = Named(None, None, None)
+NAMELESS: Final = Named(None, None, None)
 
 
 def named(body: Fields) -> Named:

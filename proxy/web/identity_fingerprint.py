@@ -4,31 +4,32 @@
 #         `cache_control` about, order keys anew, and write a text as a string or as a list of parts.
 # Rule 2: keyed, with a key that lives as long as the process: it names no credential and no text to anybody, and two
 #         processes give the same conversation two names.
-# Rule 3: bounded: of each text CHARACTERS count, and its length; of its parts the first ones (identity_fields).
+# Rule 3: bounded: of each text CHARACTERS count, and its length; of its parts the first ones (identity_json).
 #
 # That a conversation's beginning stays as it is within a prompt, and its system text across prompts, was measured for
 # every agent seen that sends more than one request.
 
-from collections.abc import Mapping
 from hashlib import sha256
+from typing import Final
 
 from msgspec import Raw
 
 from proxy.web.identity_body import SYSTEM_ROLES, content_of, is_reminder, messages, role_of
-from proxy.web.identity_fields import ABSENT, PARTS, Fields, Item, Items, attached, value
+from proxy.web.identity_fields import ABSENT, Fields, Item, Items
+from proxy.web.identity_json import PARTS, attached, value
 
-PREFIX = "fp:"
-DIGITS = 16
-FIRST = 16  # messages from the beginning among which the user's first must be; agents put up to four before it
-CHARACTERS = 64 * 1024
+PREFIX: Final = "fp:"
+DIGITS: Final = 16
+FIRST: Final = 16  # messages from the beginning among which the user's first must be; agents put up to four before it
+CHARACTERS: Final = 64 * 1024
 # aider's examples of a conversation, for models that shall not see them as the system's words, end with this.
 _EXAMPLES_END = b"I switched to a new code base."
 _NEAR_THE_BEGINNING = 128  # bytes of a message
-_LEAST = 3  # messages, where there are examples: one, its answer, and what is really asked
-_WHO = (b"authorization", b"x-api-key", b"api-key", b"x-goog-api-key", b"user-agent")
+_LEAST: Final = 3  # messages, where there are examples: one, its answer, and what is really asked
+_WHO: Final[tuple[bytes, ...]] = (b"authorization", b"x-api-key", b"api-key", b"x-goog-api-key", b"user-agent")
 
 
-def fingerprint(key: bytes, headers: Mapping[bytes, bytes], body: Fields) -> str | None:
+def fingerprint(key: bytes, headers: dict[bytes, bytes], body: Fields) -> str | None:
     """`fp:` and 16 hex digits of credential, User-Agent, system text and first user message; None where the body has no
     beginning. One with a `previous_response_id` holds only what is new: there it is the system text alone."""
     fields = (body.instructions, body.system, body.system_instruction, body.system_instruction_camel)
@@ -38,8 +39,8 @@ def fingerprint(key: bytes, headers: Mapping[bytes, bytes], body: Fields) -> str
         first = b"" if "".join(system) else None
     if first is None:
         return None
-    instructions, said = _bounded("".join(system)), headers.get
-    beginning = [key, *[said(name, b"\r") for name in _WHO]]  # no header holds the end of a line
+    instructions = _bounded("".join(system))
+    beginning = [key, *[headers.get(name, b"\r") for name in _WHO]]  # no header holds the end of a line
     beginning += b"%d" % len(instructions), instructions, first
     # With so little of the digest told, nobody can go on from it to a longer text's. Processors help with this one.
     return PREFIX + sha256(b"\n".join(beginning)).hexdigest()[:DIGITS]

@@ -8,24 +8,28 @@
 import re
 from collections.abc import Sequence, Set
 from functools import lru_cache
+from typing import Final
 
 from proxy.errors import BadMessage
 
-START_LINE_MAX = 16 * 1024  # spec §10
-FIELD_MAX = 32 * 1024
-FIELDS_MAX = 200
+START_LINE_MAX: Final = 16 * 1024  # spec §10
+FIELD_MAX: Final = 32 * 1024
+FIELDS_MAX: Final = 200
 
 Field = tuple[bytes, bytes]
 
 CONTINUE_EXPECTED = b"100-continue"
 
-_TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
-_REQUEST_LINE = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+) ([\x21-\x7e\x80-\xff]+) HTTP/1\.([01])\r\n")
-_STATUS_LINE = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9]{2})((?: [\t\x20-\x7e\x80-\xff]*)?)\r\n")
-_FIELD_LINE = re.compile(rb"^([!#$%&'*+\-.^_`|~0-9A-Za-z]++):([\t\x20-\x7e\x80-\xff]*+)\r\n", re.MULTILINE)
-_CONTROLS = bytes([*range(9), *range(10, 32), 127])  # what no line may hold; a bare CR or LF is among them
-_LENGTH = re.compile(rb"0*([0-9]{1,18})")  # Python reads no more than 4,300 digits, and zeros are some
-_HOST = re.compile(rb"(?:[!$%&'()*+,\-.0-9;=A-Z_a-z~\x80-\xff]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]*)?")  # RFC 3986 3.2.2
+_TOKEN: Final = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_REQUEST_LINE: Final = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+) ([\x21-\x7e\x80-\xff]+) HTTP/1\.([01])\r\n")
+_STATUS_LINE: Final = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9]{2})((?: [\t\x20-\x7e\x80-\xff]*)?)\r\n")
+_FIELD_LINES: Final = re.compile(
+    rb"(?:[!#$%%&'*+\-.^_`|~0-9A-Za-z]++:[\t\x20-\x7e\x80-\xff]*+\r\n){0,%d}+" % FIELDS_MAX
+)
+_CONTROLS: Final = bytes([*range(9), *range(10, 32), 127])  # what no line may hold; a bare CR or LF is among them
+_LENGTH_DIGITS: Final = 18  # that count: zeros may stand before them
+# RFC 3986 3.2.2
+_HOST: Final = re.compile(rb"(?:[!$%&'()*+,\-.0-9;=A-Z_a-z~\x80-\xff]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]*)?")
 
 
 @lru_cache(maxsize=4096)
@@ -55,7 +59,7 @@ class Head:
     @property
     def fields(self) -> list[Field]:
         """What the lines say, in order: the name as it is spelled, and the value without blanks around it."""
-        return [(name, value.strip(b" \t")) for name, value in _FIELD_LINE.findall(self.block)]
+        return [(name, value.strip(b" \t")) for name, _, value in (line.partition(b":") for line in self.lines)]
 
     def get(self, name: bytes) -> bytes | None:
         """The first value of a lower-case name."""
@@ -129,13 +133,16 @@ def _read(
     start = start_line.match(raw)
     if start is not None:
         block = raw[start.end() : -2]
-        # What lies before a line, its name, its value, and so on for each, and what lies behind the last: nothing may
-        # lie there, be it what is no line or a line too many. A head that is short has no line that is too long.
-        parts = _FIELD_LINE.split(block, FIELDS_MAX)
-        if not any(parts[::3]) and (len(raw) <= START_LINE_MAX or _fault(raw) is None):
-            names = [*map(bytes.lower, parts[1::3])]
-            # From the last to the first, so that the first one stays. They hold no blank but SP and HTAB by now.
-            values = dict(zip(reversed(names), map(bytes.strip, reversed(parts[2::3]))))  # noqa: B905 - a pair of each
+        # A head that is short has no line that is too long.
+        if _FIELD_LINES.fullmatch(block) is not None and (len(raw) <= START_LINE_MAX or _fault(raw) is None):
+            names: list[bytes] = []
+            values: dict[bytes, bytes] = {}
+            for line in block.split(b"\r\n")[:-1]:
+                name, _, value = line.partition(b":")
+                name = name.lower()
+                names.append(name)
+                if name not in values:
+                    values[name] = value.strip()  # SP and HTAB are all blanks that it can hold
             return start, block, names, values
     raise BadMessage(_fault(raw) or otherwise)
 
@@ -165,8 +172,8 @@ def _fault(raw: bytes) -> str | None:
 
 # --- framing -----------------------------------------------------------------------------------------------------
 
-CHUNKED = -1  # as a body length: chunked coding
-UNTIL_CLOSE = -2  # as a body length: whatever comes until the connection closes
+CHUNKED: Final = -1  # as a body length: chunked coding
+UNTIL_CLOSE: Final = -2  # as a body length: whatever comes until the connection closes
 
 
 def request_length(head: RequestHead) -> int:
@@ -194,10 +201,11 @@ def _declared_length(head: Head) -> int | None:
         return CHUNKED
     if length is None:
         return None
-    number = _LENGTH.fullmatch(length)
-    if number is None or (len(head.names) > len(values) and head.names.count(b"content-length") > 1):
+    number = length.lstrip(b"0")  # Python reads no more than 4,300 digits, and zeros are some
+    twice = len(head.names) > len(values) and head.names.count(b"content-length") > 1
+    if twice or not length.isdigit() or len(number) > _LENGTH_DIGITS:
         raise BadMessage("not one Content-Length with a plain number")
-    return int(number[1])
+    return int(number or b"0")
 
 
 # --- what fields say ---------------------------------------------------------------------------------------------

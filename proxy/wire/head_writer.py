@@ -1,9 +1,9 @@
 # Heads as they are passed on: what is not taken out stays as it came, byte for byte (spec §10). Pure.
 #
-# Rule: of a head without a name that concerns us only Host is looked at; the other lines pass as one block.
+# Rule: of a head without a name that concerns us only Host is looked at; the other lines pass as they came.
 
-import re
 from collections.abc import Callable, Mapping, Sequence, Set
+from typing import Final
 
 from proxy.wire.head import (
     CONTINUE_EXPECTED,
@@ -16,7 +16,7 @@ from proxy.wire.head import (
 )
 
 # RFC 9110 7.6.1 and what proxies remove by custom. Transfer-Encoding is not here: it stays where chunked bytes stay.
-HOP_BY_HOP = frozenset(
+HOP_BY_HOP: Final = frozenset(
     {
         b"connection",
         b"keep-alive",
@@ -27,13 +27,13 @@ HOP_BY_HOP = frozenset(
         b"upgrade",
     }
 )
-_OF_REQUESTS = HOP_BY_HOP | {b"expect", b"forwarded"}
-_FORWARDED = b"x-forwarded-"  # it and Forwarded would tell about the client's network
-_OF_ANSWERS = HOP_BY_HOP | {b"alt-svc"}
-_OF_CHUNKS = frozenset({b"transfer-encoding", b"trailer"})
+_OF_REQUESTS: Final = HOP_BY_HOP | {b"expect", b"forwarded"}
+_FORWARDED: Final = b"x-forwarded-"  # it and Forwarded would tell about the client's network
+_OF_ANSWERS: Final = HOP_BY_HOP | {b"alt-svc"}
+_OF_CHUNKS: Final = frozenset({b"transfer-encoding", b"trailer"})
 # Even a Connection line cannot take these away: they are the framing and the address of the message.
-_PROTECTED = frozenset({b"content-length", b"transfer-encoding", b"host"})
-_HOST_LINE = re.compile(rb"^(host):[^\r]*", re.IGNORECASE | re.MULTILINE)
+_PROTECTED: Final = frozenset({b"content-length", b"transfer-encoding", b"host"})
+_HOST: Final = b"host"
 
 # What is left of a line, by its name in lower case: a line, or nothing.
 _Left = Mapping[bytes, Callable[[bytes], bytes]]
@@ -50,20 +50,16 @@ def request_bytes(
 ) -> bytes:
     """The head as the upstream gets it: `target` and `host` are its own, `own` are names that were meant for us,
     `extra` are lines for a forward proxy on the way."""
-    block, names = head.block, head.values.keys()
-    forwarded = _FORWARDED in block.lower()
-    if forwarded or not names.isdisjoint(_OF_REQUESTS) or not names.isdisjoint(own):
-        taken = _OF_REQUESTS | own
-        if forwarded:
-            taken |= {name for name in names if name.startswith(_FORWARDED)}
-        block = _without(head, taken, _LEFT_OF_UPGRADE if upgrade else _LEFT_OF_REQUEST)
-    if b"host" in names:  # in its place and spelling
-        before, name, behind = _HOST_LINE.split(block, 1)
-    else:
-        before, name, behind = b"", b"Host", b"\r\n" + block
-    for line in extra:
-        behind += line + b"\r\n"
-    return b"%s %s HTTP/1.1\r\n%s%s: %s%s\r\n" % (head.method, target, before, name, host, behind)
+    lines, names = head.lines, head.values.keys()
+    if _HOST in names:  # in its place and spelling
+        at = head.names.index(_HOST)
+        lines[at] = b"%s: %s" % (lines[at][: len(_HOST)], host)
+    taken = {name for name in names if name in _OF_REQUESTS or name in own or name.startswith(_FORWARDED)}
+    if taken:
+        lines = _without(head, lines, taken, _LEFT_OF_UPGRADE if upgrade else _LEFT_OF_REQUEST)
+    if _HOST not in names:
+        lines.insert(0, b"Host: " + host)
+    return b"\r\n".join([b"%s %s HTTP/1.1" % (head.method, target), *lines, *extra, b"", b""])
 
 
 def response_bytes(head: ResponseHead, *, close: bool = False, dechunked: bool = False, upgrade: bool = False) -> bytes:
@@ -73,7 +69,8 @@ def response_bytes(head: ResponseHead, *, close: bool = False, dechunked: bool =
     if dechunked or not head.values.keys().isdisjoint(_OF_ANSWERS):
         taken = _OF_ANSWERS | _OF_CHUNKS if dechunked else _OF_ANSWERS
         tells_upgrade = upgrade or head.status == 426  # RFC 9110 15.5.22: such a refusal says what it would take
-        block = _without(head, taken, _LEFT_OF_SWITCH if tells_upgrade else _LEFT_OF_ANSWER)
+        lines = _without(head, head.lines, taken, _LEFT_OF_SWITCH if tells_upgrade else _LEFT_OF_ANSWER)
+        block = b"\r\n".join([*lines, b""])
     if upgrade and b"upgrade" not in connection_options(head):
         block += b"Connection: Upgrade\r\n"
     if close:
@@ -81,14 +78,14 @@ def response_bytes(head: ResponseHead, *, close: bool = False, dechunked: bool =
     return b"HTTP/1.1 %d%s\r\n%s\r\n" % (head.status, head.phrase, block)
 
 
-def _without(head: Head, taken: frozenset[bytes], left: _Left) -> bytes:
-    """The block without the lines whose names are `taken` or listed by Connection, but for what is `left` of them."""
-    taken |= connection_options(head) - _PROTECTED
-    lines = [
+def _without(head: Head, lines: list[bytes], taken: Set[bytes], left: _Left) -> list[bytes]:
+    """`lines` of `head` but those whose names are `taken` or listed by Connection; of them what is `left`."""
+    taken = taken | (connection_options(head) - _PROTECTED)
+    kept = [
         line if name not in taken else left.get(name, _nothing)(line)
-        for name, line in zip(head.names, head.lines, strict=True)
+        for name, line in zip(head.names, lines, strict=True)
     ]
-    return b"\r\n".join([*filter(None, lines), b""])
+    return [*filter(None, kept)]
 
 
 def _nothing(line: bytes) -> bytes:
@@ -127,7 +124,7 @@ def _upgrade_alone(line: bytes) -> bytes:
     return name + b": Upgrade" if b"upgrade" in options else b""
 
 
-_LEFT_OF_REQUEST: _Left = {b"te": _trailers_alone, b"expect": _without_continue}
-_LEFT_OF_UPGRADE: _Left = {**_LEFT_OF_REQUEST, b"connection": _upgrade_alone, b"upgrade": _as_it_is}
-_LEFT_OF_ANSWER: _Left = {b"te": _trailers_alone}
-_LEFT_OF_SWITCH: _Left = {**_LEFT_OF_ANSWER, b"connection": _upgrade_alone, b"upgrade": _as_it_is}
+_LEFT_OF_REQUEST: Final[_Left] = {b"te": _trailers_alone, b"expect": _without_continue}
+_LEFT_OF_UPGRADE: Final[_Left] = {**_LEFT_OF_REQUEST, b"connection": _upgrade_alone, b"upgrade": _as_it_is}
+_LEFT_OF_ANSWER: Final[_Left] = {b"te": _trailers_alone}
+_LEFT_OF_SWITCH: Final[_Left] = {**_LEFT_OF_ANSWER, b"connection": _upgrade_alone, b"upgrade": _as_it_is}

@@ -14,7 +14,8 @@ import zstandard
 from proxy.config import load
 from proxy.web.identity import Reader
 from proxy.web.identity_body import LAST, READ_BYTES, continues, offers_tools, plain
-from proxy.web.identity_fields import COMMAS, NOTHING, PARTS, Fields, read
+from proxy.web.identity_fields import NOTHING, Fields
+from proxy.web.identity_json import COMMAS, PARTS, read
 
 READER = Reader(load(None, env={"HOME": "/"}, text="{}").identity, b"key")
 USER = {"role": "user", "content": "do it"}

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from proxy.web.identity_fields import read
 from proxy.web.identity_fingerprint import CHARACTERS, FIRST, fingerprint
+from proxy.web.identity_json import read
 
 HEADERS = {b"authorization": b"Bearer sk-1", b"user-agent": b"agent/1.0"}
 KEY = b"of this process"
