@@ -23,5 +23,8 @@ async def back(fleet: Fleet, *numbers: int) -> None:
 
 
 async def _says(rig: Rig, ok: bool) -> bool:
-    ready: dict[str, Any] = (await rig.admin.get("/readyz")).json
+    try:
+        ready: dict[str, Any] = (await rig.admin.get("/readyz")).json
+    except ConnectionRefusedError:
+        return False  # it is about to start
     return bool(ready["state"]["ok"]) is ok and await rig.metric("slotgate_state_ok") == float(ok)
