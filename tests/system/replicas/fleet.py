@@ -11,7 +11,7 @@ from typing import Any
 
 from blackbox.call import Call
 from blackbox.client import RawClient
-from blackbox.process import Proxy
+from blackbox.process import Proxy, free_ports
 from blackbox.rig import Options, Rig
 from blackbox.upstream import FakeUpstream, hold
 from blackbox.waiting import PATIENCE, until
@@ -89,6 +89,22 @@ class Fleet:
         open_now = [call for call in self.up.calls if call.counted and not call.done.is_set()]
         return [call for call in open_now if call.head.get("x-replica") != str(number)]
 
+    async def hear_each_other(self, limit: int) -> None:
+        """Whoever waits at a replica is woken when a slot becomes free at another, long before a lease."""
+        self.up.behaviour = hold
+        for number in range(len(self)):
+            before = len(self.up.calls)
+            held = [await self.ask(f"held {at}", number + 1) for at in range(limit)]
+            await until(lambda before=before: len(self.up.calls) == before + limit, what=f"{limit} that are held")
+            waiting = await self.ask(f"waits at {number}", number)
+            await self.queued(1)
+            await self.up.calls[before].answer()
+            await until(lambda before=before: len(self.up.calls) == before + limit + 1, timeout=NOTICED, what="a wake")
+            for call in self.up.calls[before + 1 :]:
+                await call.answer()
+            for client in (*held, waiting):
+                assert (await client.answer()).status == 200
+
     async def grants_at_once(self, limit: int, *, timeout: float = PATIENCE) -> None:
         """Nothing was lost and nothing was made: `limit` requests fit, and not one more."""
         self.up.behaviour = hold
@@ -125,16 +141,17 @@ async def a_fleet(
     up = FakeUpstream()
     await up.start()
     rigs = []
+    ports = iter(free_ports(2 * len(states)))  # at once: who starts beside the others would take the same ones
     for number, state in enumerate(states):
         place = directory / f"replica-{number}"
         place.mkdir()
         shared = {} if state is None else {"state": state}
         replica = Replica(place, {**top, **shared, "upstreams": {"up": {"url": up.url, **upstream}}})
         replica.environment = environments[number] if environments else {}
-        replica.write()
+        replica.write({"listen": f"127.0.0.1:{next(ports)}", "admin": {"listen": f"127.0.0.1:{next(ports)}"}})
         rigs.append(Rig(replica, {"up": up}))
     try:
-        await asyncio.gather(*(rig.proxy.start() for rig in rigs))
+        await asyncio.gather(*(rig.proxy.come_back() for rig in rigs))
         yield Fleet(rigs)
     finally:
         for rig in rigs:

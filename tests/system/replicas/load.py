@@ -22,6 +22,7 @@ async def under_load(fleet: Fleet, trouble: Callable[[], Awaitable[None]], *, ti
         troubles.cancel()
     assert len(fleet.up.calls) == CLIENTS * times, "each was sent once, and once only"
     await fleet.at_rest()
+    await fleet.hear_each_other(LIMIT)
     assert fleet.up.peak == LIMIT
 
 

@@ -25,6 +25,6 @@ async def back(fleet: Fleet, *numbers: int) -> None:
 async def _says(rig: Rig, ok: bool) -> bool:
     try:
         ready: dict[str, Any] = (await rig.admin.get("/readyz")).json
-    except OSError:  # it does not listen yet
-        return False
+    except ConnectionRefusedError:
+        return False  # it is about to start
     return bool(ready["state"]["ok"]) is ok and await rig.metric("slotgate_state_ok") == float(ok)

@@ -3,6 +3,8 @@
 # Rule 1: what it held is given to others after its lease, not before: whoever is taken for dead might be only slow.
 # Rule 2: the lease began with the replica's last word, at most RENEWED before its death.
 
+import signal
+
 import pytest
 from blackbox.call import now
 from blackbox.waiting import PATIENCE
@@ -49,7 +51,7 @@ async def test_replica_that_is_killed_and_started_again_finds_its_old_slots_held
     await fleet.up.take(LIMIT)
     await fleet[0].proxy.kill()
     died_at = now()
-    await fleet[0].proxy.restart()
+    await fleet[0].proxy.come_back()
     client = await fleet.ask("c", 0)
     asked_at = now()
     call = await fleet.up.call(timeout=LEASE + PATIENCE)
@@ -106,7 +108,10 @@ async def test_replica_that_ends_in_order_gives_its_slots_back_at_once(
     await fleet.up.take(LIMIT)
     client = await fleet.ask("c", 1)
     await fleet.queued(1)
-    await fleet[0].proxy.stop()
+    fleet[0].proxy.signal(signal.SIGTERM)
+    await fleet[0].proxy.logged(lambda line: line["event"] == "proxy.stopping")
+    fleet[0].proxy.signal(signal.SIGTERM)  # and what runs is cut at once
+    await fleet[0].proxy.ended()
     await (await fleet.up.call(timeout=NOTICED)).answer()
     assert (await client.answer()).status == 200
     await fleet.at_rest()

@@ -112,7 +112,7 @@ async def test_replica_that_starts_at_a_redis_that_forgot_is_taken_for_nobody_el
     await scene.fleet.queued(4)
     await scene.fleet[2].proxy.kill()  # "first" waits there
     scene.waiting.pop("first")
-    await scene.fleet[2].proxy.restart()
+    await scene.fleet[2].proxy.come_back()
     for _ in range(3):
         await scene.comes(f"through the new one {len(scene.waiting)}", at=2)
     names = [name for name in scene.waiting if name.startswith("through")]
