@@ -4,18 +4,19 @@ import asyncio
 import random
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from proxy.config import Provider
 from proxy.core.model import Policy
 from proxy.core.scheduler import Scheduler
 from proxy.replicas import script
-from proxy.replicas.link import Link
 from proxy.service import standing as standings
 from proxy.service.admission import Admission, Credentials, Observer, Tell
 from proxy.service.clock import Clock
 from proxy.service.local_admission import LocalAdmission
-from proxy.service.shared_admission import SharedAdmission
+
+if TYPE_CHECKING:  # its package is there only where the state is shared
+    from proxy.replicas.link import Link
 
 
 class Builder:
@@ -26,7 +27,7 @@ class Builder:
         *,
         clock: Clock,
         stars: AbstractSet[str],
-        link: Link | None,
+        link: "Link | None",
         observe: Observer,
         keep: Observer,
         overhear: Observer,
@@ -51,6 +52,8 @@ class Builder:
         """The queue of a provider, which begins as `start` says."""
         if self._link is None:
             return self._local(provider_id, policy, start)
+        from proxy.service.shared_admission import SharedAdmission
+
         admission = SharedAdmission(
             provider_id,
             policy,

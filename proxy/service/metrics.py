@@ -55,7 +55,10 @@ class Metrics(Collector):
     """Tells what `counts` has; `snapshots` gives every known provider's present state."""
 
     def __init__(
-        self, counts: Counts, snapshots: Callable[[], Iterable[Snapshot]], state_ok: Callable[[], bool]
+        self,
+        counts: Counts,
+        snapshots: Callable[[], Iterable[Snapshot]],
+        state_ok: Callable[[], bool] = lambda: True,
     ) -> None:
         self.counts = counts
         self._snapshots = snapshots

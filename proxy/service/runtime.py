@@ -9,13 +9,12 @@ import random
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
 
 from proxy.config import Provider, Settings, diff, effective
 from proxy.core.model import Effect, Policy, Snapshot
 from proxy.core.turns import Turns
 from proxy.errors import ConfigErrors, StoreError
-from proxy.replicas.link import Link
-from proxy.replicas.server import Server
 from proxy.service import standing as standings
 from proxy.service.admission import Admission, Credentials, Tell
 from proxy.service.audit import Actor, Audit, InForce, What, in_force
@@ -29,6 +28,10 @@ from proxy.service.tasks import Tasks
 from proxy.service.telemetry import Telemetry
 from proxy.store import ProviderRecord, Saved, SavedEvent, Store
 from proxy.wire import tls
+
+if TYPE_CHECKING:  # their package is there only where the state is shared
+    from proxy.replicas.link import Link
+    from proxy.replicas.server import Server
 
 TICKETS = 10**9  # ids of one process; among several replicas the digits before them are the replica's
 EVERYBODY = 1000  # who wait, as far as they are shown one by one where the queue is shared
@@ -49,7 +52,7 @@ class Runtime:
         clock: Clock,
         chance: random.Random,
         fingerprint_key: bytes,
-        server: Server | None = None,
+        server: "Server | None" = None,
     ) -> None:
         self.settings = self._started_with = settings
         self.clock = clock
@@ -295,8 +298,8 @@ class Runtime:
             changed, _ = diff(self.settings, settings)
             _, needs_restart = diff(self._started_with, settings)
             before = self._swap(settings, contexts)
-            self.audit.reloaded(changed)
             await self._note_changes(before)
+            self.audit.reloaded(changed)
             self.telemetry.reloaded(changed, needs_restart, None)
             return changed, needs_restart
 
@@ -368,7 +371,9 @@ class Runtime:
 
     # --- other replicas ---
 
-    def _linked(self, server: Server) -> Link:
+    def _linked(self, server: "Server") -> "Link":
+        from proxy.replicas.link import Link
+
         log = self.telemetry.log
         return Link(
             server,
@@ -384,7 +389,7 @@ class Runtime:
         if away is None and not self.store.ok and self.admissions:
             self.keeping.save_soon(next(iter(self.admissions)))  # with it goes what could not be stored
 
-    async def _join(self, link: Link) -> None:
+    async def _join(self, link: "Link") -> None:
         """Become a replica; where the server is away, when it comes."""
         self.clock.prompt_ms = link.server_ms
         self._ticket_ids += link.number * TICKETS

@@ -102,7 +102,7 @@ class RedisStore:
         self.replica = replica
         self.error: str | None = None
         self.warnings: list[str] = []  # what `open` found that a person should be warned of
-        self._server = server
+        self.server = server
         self._base = f"{server.prefix}:{{state}}:"
         self._now_us = now_us
         self._stamp = 0
@@ -120,7 +120,7 @@ class RedisStore:
 
     async def open(self) -> Saved:
         try:
-            self.warnings = await self._server.prepare(self._reader)
+            self.warnings = await self.server.prepare(self._reader)
             return Saved(providers=await self._providers(), stars=await self.stars(), recorded=await self._recorded())
         except (Away, StoreError) as error:
             with suppress(*FAILURES):
@@ -267,13 +267,13 @@ class RedisStore:
 
     async def _save(self, made: Callable[[], _Change]) -> bool:
         if self._closed:
-            self.error = f"{self._server} is closed"
+            self.error = f"{self.server} is closed"
             return False
         try:
             change = made()
             msgspec.msgpack.encode(change.writes)
         except _UNENCODABLE as error:
-            self.error = f"{self._server} cannot be written: {type(error).__name__}; this value cannot be stored"
+            self.error = f"{self.server} cannot be written: {type(error).__name__}; this value cannot be stored"
             return False
         asked = _Asked(change, asyncio.get_running_loop().create_future())
         self._asked.append(asked)
@@ -303,7 +303,7 @@ class RedisStore:
         try:
             await self._commit([*self._owed.values(), *(change for change in changes if change.key is None)])
         except FAILURES as error:
-            self.error = str(self._server.away(error))
+            self.error = str(self.server.away(error))
             return False
         self._owed.clear()
         self.error = None
@@ -355,17 +355,17 @@ class RedisStore:
 
     async def _ask(self, call: Callable[..., Any], key: str, *arguments: Any, **options: Any) -> Any:
         if self._closed:
-            raise StoreError(f"{self._server} is closed")
+            raise StoreError(f"{self.server} is closed")
         try:
             return await call(self._base + key, *arguments, **options)
         except FAILURES as error:
-            raise StoreError(str(self._server.away(error))) from error
+            raise StoreError(str(self.server.away(error))) from error
 
     def _read(self, key: str, read: Callable[..., T], *arguments: Any) -> T:
         try:
             return read(*arguments)
         except ValueError as error:
-            raise StoreError(f"{self._server} cannot be read: {self._base}{key}: {_why(error)}") from error
+            raise StoreError(f"{self.server} cannot be read: {self._base}{key}: {_why(error)}") from error
 
     async def _on_thread(self, key: str, read: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.to_thread(self._read, key, read, *arguments)
@@ -374,7 +374,7 @@ class RedisStore:
         return await self._on_thread(key, lambda: [read(member) for member in members])
 
     def __repr__(self) -> str:
-        return f"<RedisStore {self._server.name} {'ok' if self.ok else self.error}>"
+        return f"<RedisStore {self.server.name} {'ok' if self.ok else self.error}>"
 
 
 def _events_key(provider_id: str | None) -> str:

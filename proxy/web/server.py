@@ -15,12 +15,12 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 
 from proxy.config import Settings, parse_address
 from proxy.errors import ConfigErrors, StoreError
-from proxy.replicas.server import Server
 from proxy.service import systemd
 from proxy.service.clock import Clock, wall_ms
 from proxy.service.library_log import LibraryLog
@@ -28,12 +28,15 @@ from proxy.service.log import Log
 from proxy.service.runtime import Runtime
 from proxy.service.telemetry import Telemetry
 from proxy.service.watch import watch_config, watch_heap, watch_history, watch_patience, watch_slots
-from proxy.store import open_store
+from proxy.store import Store, open_store
 from proxy.web.admin import admin_app
 from proxy.web.clients import ClientListener
 from proxy.web.forward import Forwarder
 from proxy.web.greeting import greeting
 from proxy.web.listeners import ADMIN, CLIENTS, ListenError, Sockets, raise_descriptor_limit
+
+if TYPE_CHECKING:  # its package is there only where the state is shared
+    from proxy.store.redis import RedisStore
 
 OK, FAILED, BAD_CONFIG = 0, 1, 78  # 78: EX_CONFIG of sysexits.h
 LAST_WORDS_S = 0.5  # how long refusals may take to leave after the grace
@@ -74,10 +77,10 @@ async def _run(
     except StoreError as error:  # a kind of state that this version does not have
         print(f"slotgate: {error}", file=sys.stderr)
         return BAD_CONFIG
-    server = Server(settings.state.target) if settings.state.kind == "redis" else None
+    shared = _shared(store)
     runtime = Runtime(
         settings,
-        server=server,
+        server=None if shared is None else shared.server,
         load=load,
         store=store,
         telemetry=lambda runtime: Telemetry(
@@ -91,6 +94,8 @@ async def _run(
         chance=random.Random(),  # noqa: S311 - jitter is no secret
         fingerprint_key=secrets.token_bytes(32),
     )
+    if shared is not None and runtime.link is not None:
+        shared.replica = runtime.link.replica
     sockets = Sockets(systemd.inherited(env, os.getpid()), settings.admin.listen)
     try:
         await runtime.start()
@@ -104,6 +109,15 @@ async def _run(
     finally:
         await runtime.close()
         sockets.close()
+
+
+def _shared(store: Store) -> "RedisStore | None":
+    if store.kind != "redis":
+        return None
+    from proxy.store.redis import RedisStore
+
+    assert isinstance(store, RedisStore)
+    return store
 
 
 class Process:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from proxy.core.model import Effect, Policy, Slot, Ticket
 from proxy.core.scheduler import Scheduler
-from proxy.service.admission import Admission
 from proxy.service.clock import Clock
+from proxy.service.local_admission import LocalAdmission
 
 
 class Desk:
@@ -22,13 +22,13 @@ class Desk:
         loop = asyncio.get_running_loop()
         self.clock = Clock(loop.time)
         self.scheduler = Scheduler("p", policy or Policy(), set(), limit=limit, cooldown_s=cooldown_s)
-        self.admission = Admission(
+        self.admission = LocalAdmission(
             self.scheduler,
             clock=self.clock,
             loop=loop,
             observe=self._observe,
             keep=lambda provider_id, effect: self.kept.append(effect),
-            poll=lambda admission, credentials: self.polls.append(credentials),
+            poll=lambda admission, credentials, tell: self.polls.append(credentials),
             chance=random.Random(1),
         )
         self._ids = 0

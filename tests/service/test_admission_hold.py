@@ -7,7 +7,7 @@ from provider_desk import Desk
 
 from proxy.core.model import PausePolicy, Policy, Reclaimed, Released, Slot
 from proxy.errors import OwnAnswer
-from proxy.service import admission
+from proxy.service import admission, local_admission
 
 
 class Holder:
@@ -432,7 +432,7 @@ async def test_repr_is_read_by_people():
 
 
 async def test_while_nobody_waits_one_timer_serves_the_rests_that_end_together(monkeypatch):
-    monkeypatch.setattr(admission, "LATE_S", 60.0)
+    monkeypatch.setattr(local_admission, "LATE_S", 60.0)
     desk = Desk(limit=20, cooldown_s=0.01)
     loop, armed = asyncio.get_running_loop(), []
     monkeypatch.setattr(loop, "call_at", lambda *when, call=loop.call_at: armed.append(when) or call(*when))
@@ -443,7 +443,7 @@ async def test_while_nobody_waits_one_timer_serves_the_rests_that_end_together(m
 
 
 async def test_who_comes_after_a_rests_end_does_not_wait_for_that_look(monkeypatch):
-    monkeypatch.setattr(admission, "LATE_S", 60.0)
+    monkeypatch.setattr(local_admission, "LATE_S", 60.0)
     desk = Desk(cooldown_s=0.01, policy=Policy(max_waiting=0))
     desk.admission.release(await desk.slot())
     await asyncio.sleep(0.05)
@@ -451,7 +451,7 @@ async def test_who_comes_after_a_rests_end_does_not_wait_for_that_look(monkeypat
 
 
 async def test_who_waits_for_a_rests_end_is_granted_at_it(monkeypatch):
-    monkeypatch.setattr(admission, "LATE_S", 60.0)
+    monkeypatch.setattr(local_admission, "LATE_S", 60.0)
     desk = Desk(cooldown_s=0.05)
     desk.admission.release(await desk.slot())
     async with asyncio.timeout(10):

@@ -98,9 +98,9 @@ async def test_reclaim_and_drop_tell_who_and_after_how_long(desk):
     slot = await desk.slot()
     waiting = desk.ask("hopeful")
     await asyncio.sleep(0)
-    assert desk.runtime.remove("p", slot.id + 1, Actor.PAGE)
-    assert desk.runtime.remove("p", slot.id, Actor.CLI)
-    assert not desk.runtime.remove("p", slot.id, Actor.CLI)
+    assert await desk.runtime.remove("p", slot.id + 1, Actor.PAGE)
+    assert await desk.runtime.remove("p", slot.id, Actor.CLI)
+    assert not await desk.runtime.remove("p", slot.id, Actor.CLI)
     with pytest.raises(OwnAnswer):
         await waiting
     drop, reclaim = (await trail(desk))[1:]

@@ -130,6 +130,7 @@ def test_names_and_labels_are_exactly_the_contracts() -> None:
         ("slotgate_usage_poll_errors", "counter", provider),
         ("slotgate_identity_unreadable", "counter", frozenset({"fact"})),
         ("slotgate_config_last_reload_successful", "gauge", frozenset()),
+        ("slotgate_state_ok", "gauge", frozenset()),
     }
 
 

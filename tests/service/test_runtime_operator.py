@@ -51,7 +51,7 @@ async def test_waiter_is_dropped_by_its_id(desk):
     slot = await desk.slot()
     waiting = desk.ask()
     await asyncio.sleep(0)
-    assert desk.runtime.remove("p", slot.id + 1)
+    assert await desk.runtime.remove("p", slot.id + 1)
     with pytest.raises(OwnAnswer) as refused:
         await waiting
     assert refused.value.code == "dropped"
@@ -67,15 +67,15 @@ async def test_slot_is_reclaimed_by_its_id(desk):
             told.append(why)
 
     desk.admission.hold(slot, Holder())  # type: ignore[arg-type]
-    assert desk.runtime.remove("p", slot.id)
+    assert await desk.runtime.remove("p", slot.id)
     assert told == ["operator"]
     assert desk.scheduler.held == 0
-    assert not desk.runtime.remove("p", slot.id)
+    assert not await desk.runtime.remove("p", slot.id)
 
 
 async def test_id_that_nobody_has_removes_nothing(desk):
-    assert not desk.runtime.remove("p", 99)
-    assert not desk.runtime.remove("nowhere", 1)
+    assert not await desk.runtime.remove("p", 99)
+    assert not await desk.runtime.remove("nowhere", 1)
     assert "nowhere" not in desk.runtime.admissions
 
 

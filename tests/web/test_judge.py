@@ -354,7 +354,7 @@ async def test_slot_that_is_reclaimed_in_the_moment_of_absorbing_shows_the_refus
 
     def limited_and_reclaimed(*args, **kwargs) -> None:
         told(*args, **kwargs)
-        asyncio.get_running_loop().call_soon(rig.runtime.remove, "up", slot.id)
+        asyncio.get_running_loop().call_soon(rig.admission.reclaim, slot)
 
     rig.admission.rate_limited = limited_and_reclaimed
     await link.send(REFUSAL)

@@ -20,7 +20,7 @@ def silent(rig) -> None:
 
 def by_hand(rig) -> None:
     (slot,) = rig.scheduler.slots()
-    assert rig.runtime.remove("up", slot.id)
+    rig.admission.reclaim(slot)
 
 
 either = pytest.mark.parametrize("reclaim", [silent, by_hand])

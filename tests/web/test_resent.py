@@ -98,7 +98,7 @@ async def test_so_it_does_if_the_first_one_is_seen_to_leave_only_later(start, ag
 async def test_so_it_does_after_it_was_told_that_it_has_waited_too_long(start, agents):
     rig, link = await lined_up(start, agents)
     older, younger = agents
-    assert rig.runtime.remove("up", next(iter(rig.scheduler.waiting.ready)))
+    assert await rig.runtime.remove("up", next(iter(rig.scheduler.waiting.ready)))
     assert (await older.client.head()).startswith(b"HTTP/1.1 503 ")
     await older.asks(rig, RETRY)
     assert await order(link, 2) == ["older", "younger"]

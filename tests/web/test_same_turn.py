@@ -59,7 +59,7 @@ async def test_refusal_that_came_before_its_slot_was_taken_back_holds_who_waits(
     (slot,) = rig.scheduler.slots()
     slot.holder.exchange.data(REFUSAL)  # as the socket would tell it
     if by == "operator":
-        assert rig.runtime.remove("up", slot.id)
+        rig.admission.reclaim(slot)
     else:
         slot.granted_at -= 3600
         rig.admission.watch()

@@ -68,10 +68,19 @@ function steps.leave_all()
   bury(request.replica)
 end
 
+-- Who lives, and who is still waited for.
+local function known_replicas()
+  local found = call('ZRANGE', base .. 'leases', 0, -1)
+  for replica in pairs(S.recovering and S.recovering.awaited or {}) do
+    found[#found + 1] = replica
+  end
+  return found
+end
+
 -- Who lives, and how much of what the caller has is known.
 function steps.peers()
   local known = call('SCARD', base .. 'of:' .. request.replica)
-  tell('Peers', request.replica, call('ZRANGE', base .. 'leases', 0, -1), known)
+  tell('Peers', request.replica, known_replicas(), known)
 end
 
 -- Of a slot that the replica says it holds; nobody can have been given it while all wait for what was forgotten.
@@ -169,6 +178,6 @@ function steps.announce(said)
   if S.recovering and not next(S.recovering.awaited) then
     S.recovering = nil
   end
-  tell('Peers', false, call('ZRANGE', base .. 'leases', 0, -1))
+  tell('Peers', false, known_replicas())
   queue.pump()
 end

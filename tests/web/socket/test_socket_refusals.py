@@ -70,7 +70,7 @@ async def test_waiter_that_an_operator_drops(start):
     rig, _, client, other = await one_waits(start)
     await waiting(rig)
     (waiter,) = rig.scheduler.waiting.ordered()
-    assert rig.runtime.remove("up", waiter.id)
+    assert await rig.runtime.remove("up", waiter.id)
     assert (await told(client))["error"]["code"] == "dropped"
     await goes_on(rig, client, other)
 
