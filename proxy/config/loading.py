@@ -104,7 +104,7 @@ def _check_workers(settings: Settings, report: Report) -> None:
         report.add(
             ("workers",),
             f"found {settings.workers}, with the state kept {kept}",
-            "allowed: 1, or more with a state that they share (redis://…, which is not there yet)",
+            "allowed: 1, or more with a state that they share (redis://…)",
         )
 
 

@@ -60,6 +60,11 @@ class Admission:
         return bool(scheduler.in_flight or len(scheduler.waiting)) or scheduler.paused_until_at is not None
 
     @property
+    def waiting_here(self) -> int:
+        """How many requests of this process wait."""
+        raise NotImplementedError
+
+    @property
     def orders(self) -> bool:
         """Whether anybody may have to wait, so that it matters who is first."""
         raise NotImplementedError

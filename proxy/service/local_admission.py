@@ -79,6 +79,10 @@ class LocalAdmission(Admission):
         return self._scheduler.policy
 
     @property
+    def waiting_here(self) -> int:
+        return len(self._scheduler.waiting)
+
+    @property
     def orders(self) -> bool:
         return self._scheduler.orders
 

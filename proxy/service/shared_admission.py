@@ -154,6 +154,10 @@ class SharedAdmission(Admission):
         return self._policy
 
     @property
+    def waiting_here(self) -> int:
+        return len(self._waiting)
+
+    @property
     def orders(self) -> bool:
         return self._standing.limit is not None or self._standing.paused_until is not None
 

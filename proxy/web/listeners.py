@@ -20,8 +20,9 @@ class ListenError(SlotgateError):
     """An address cannot be listened on; the message says which, and why."""
 
 
-def open_sockets(address: Address) -> list[socket.socket]:
-    """Listening sockets for `address`: one, or for a name one per address that it has."""
+def open_sockets(address: Address, *, spread: bool = False) -> list[socket.socket]:
+    """Listening sockets for `address`: one, or for a name one per address that it has. `spread`: others may listen
+    there as well, and the kernel gives each of them its share."""
     if address.kind == "unix":
         return [_open_unix(address)]
     try:
@@ -34,6 +35,8 @@ def open_sockets(address: Address) -> list[socket.socket]:
             sock = socket.socket(family, kind, protocol)
             opened.append(sock)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if spread:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
             if family == socket.AF_INET6:
                 sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             sock.setblocking(False)
@@ -72,19 +75,27 @@ class Sockets:
                 self._inherited[role].append(sock)
                 self._names[fd] = name_of(sock)
 
-    def of(self, role: str, addresses: Sequence[Address]) -> list[socket.socket]:
-        """The sockets that were handed down for `role`, CLIENTS or ADMIN, or else new ones for `addresses`."""
+    def of(self, role: str, addresses: Sequence[Address], *, spread: bool = False) -> list[socket.socket]:
+        """The sockets that were handed down for `role`, CLIENTS or ADMIN, or else new ones for `addresses`; `spread` as
+        above."""
         found = list(self._inherited[role])
         if not found:
             for address in addresses:
-                opened = open_sockets(address)
-                found += opened
-                self._open += opened
-                for sock in opened:
-                    self._names[sock.fileno()] = name_of(sock)
-                    if sock.family == socket.AF_UNIX:
-                        self._files[sock.getsockname()] = os.stat(sock.getsockname()).st_ino
+                found += self.keep(open_sockets(address, spread=spread))
         return found
+
+    def keep(self, opened: list[socket.socket]) -> list[socket.socket]:
+        """`opened`, which are ours to close from now on."""
+        self._open += opened
+        for sock in opened:
+            self._names[sock.fileno()] = name_of(sock)
+            if sock.family == socket.AF_UNIX:
+                self._files[sock.getsockname()] = os.stat(sock.getsockname()).st_ino
+        return opened
+
+    def opened(self, sock: socket.socket) -> bool:
+        """Whether we opened it."""
+        return sock in self._open
 
     def name(self, sock: socket.socket) -> str:
         """The address of one of ours, as in the configuration file."""

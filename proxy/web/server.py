@@ -29,6 +29,7 @@ from proxy.service.runtime import Runtime
 from proxy.service.telemetry import Telemetry
 from proxy.service.watch import watch_config, watch_heap, watch_history, watch_patience, watch_slots
 from proxy.store import Store, open_store
+from proxy.web import workers
 from proxy.web.admin import admin_app
 from proxy.web.clients import ClientListener
 from proxy.web.forward import Forwarder
@@ -40,6 +41,7 @@ if TYPE_CHECKING:  # its package is there only where the state is shared
 
 OK, FAILED, BAD_CONFIG = 0, 1, 78  # 78: EX_CONFIG of sysexits.h
 LAST_WORDS_S = 0.5  # how long refusals may take to leave after the grace
+PARENT_S = 1.0  # between a worker's looks whether its parent lives
 POLL_S = 0.05  # how often a drain looks whether everything has ended
 
 
@@ -58,10 +60,20 @@ def serve(load: Callable[[], Settings], settings: Settings, find: Callable[[], P
     logging.getLogger().addHandler(library_log)
     try:
         with asyncio.Runner(loop_factory=factory) as runner:
+            if settings.workers > 1 and workers.number(os.environ) is None:
+                return runner.run(_supervise(settings, os.environ, log))
             return runner.run(_run(load, settings, find, os.environ, log))
     finally:
         logging.getLogger().removeHandler(library_log)
         log.close()
+
+
+async def _supervise(settings: Settings, env: Mapping[str, str], log: Log) -> int:
+    try:
+        return await workers.supervise(settings, env, log)
+    except ListenError as error:
+        print(f"slotgate: {error}", file=sys.stderr)
+        return FAILED
 
 
 async def _run(
@@ -96,7 +108,8 @@ async def _run(
     )
     if shared is not None and runtime.link is not None:
         shared.replica = runtime.link.replica
-    sockets = Sockets(systemd.inherited(env, os.getpid()), settings.admin.listen)
+    handed = workers.inherited(env) or systemd.inherited(env, os.getpid())
+    sockets = Sockets(handed, settings.admin.listen)
     try:
         await runtime.start()
         return await Process(runtime, sockets, find, env).run()
@@ -147,6 +160,8 @@ class Process:
         for watch in (watch_slots, watch_heap, watch_history, watch_patience):
             self._runtime.tasks.start(watch.__name__, watch(self._runtime))
         self._runtime.tasks.start("signs of life", self._live())
+        if workers.number(self._env) is not None:
+            self._runtime.tasks.start("parent", self._watch_parent(os.getppid()))
         self._runtime.ready = True
         systemd.notify(systemd.READY, self._env)
         self._greet()
@@ -179,7 +194,8 @@ class Process:
             for snapshot in self._runtime.snapshots()
         }
         limited = {name: limits.get(upstream.provider_id) for name, upstream in settings.upstreams.items()}
-        print(greeting(self._runtime.listening, admin, limited), flush=True)
+        if not workers.number(self._env):  # of several the first speaks for all
+            print(greeting(self._runtime.listening, admin, limited), flush=True)
         self._log.info("proxy.started", listen=self._runtime.listening, admin=admin, store=self._runtime.store.kind)
         if self._runtime.store.damaged is not None:
             self._log.error("state.damaged", set_aside=str(self._runtime.store.damaged), why=self._runtime.store.damage)
@@ -192,7 +208,8 @@ class Process:
 
     def _end(self, number: signal.Signals) -> None:
         self._signals += 1
-        running, waiting = len(self._clients.serving()), sum(s.queued for s in self._runtime.snapshots())
+        running = len(self._clients.serving())
+        waiting = sum(admission.waiting_here for admission in self._runtime.admissions.values())
         grace_s = self._runtime.settings.shutdown.grace_s if self._signals == 1 else 0.0
         self._log.info("proxy.stopping", signal=number.name, serving=running, waiting=waiting, grace_s=grace_s)
         (self._ending if self._signals == 1 else self._cutting).set()
@@ -211,6 +228,12 @@ class Process:
         while interval_s is not None:
             systemd.notify(systemd.ALIVE, self._env)
             await asyncio.sleep(interval_s)
+
+    async def _watch_parent(self, parent: int) -> None:
+        """A worker whose parent was killed would keep its addresses for ever."""
+        while os.getppid() == parent:
+            await asyncio.sleep(PARENT_S)
+        self._end(signal.SIGTERM)
 
     async def _drain(self) -> None:
         runtime, clients = self._runtime, self._clients
