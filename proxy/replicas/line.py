@@ -15,7 +15,7 @@ from proxy.replicas.script import News, Raw, Reply, Standing, Step
 
 MOST = 100  # steps in one call: some milliseconds of the server's time, which all wait for
 LASTING = {
-    *("answered", "rate_limited", "few_left", "polled", "unasked"),
+    *("answered", "rate_limited", "few_left", "polled", "unasked", "turn"),
     *("set_limit", "restore", "set_cooldown", "set_policy", "file_limit", "file_cooldown"),
     *("pause", "resume", "star", "drop", "drop_all", "reclaim"),
 }

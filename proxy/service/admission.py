@@ -12,11 +12,13 @@ from math import ceil
 
 from proxy.core.model import Effect, Holder, Policy, Slot, Snapshot, Ticket
 from proxy.core.scheduler import Scheduler
+from proxy.core.turns import TurnHints
 from proxy.errors import OwnAnswer
 from proxy.service.words import another
 
 RETRY_AFTER_MAX_S = 59  # at 60 and more some agents give up at once (spec §11)
 _JITTER = 0.25  # of the estimate, upwards: refused clients must not come back as one wave
+TICKETS = 10**9  # ids of one process; among several replicas the digits before them are the replica's
 BACKOFF_S, BACKOFF_MAX_S = 0.5, 8.0  # as the SDKs of OpenAI and Anthropic do
 
 Observer = Callable[[str, Effect], None]
@@ -138,6 +140,14 @@ class Admission:
     def few_left(self, slot: Slot, count: int, wait_s: float) -> None:
         """A successful answer says that only `count` more are taken for `wait_s`."""
         raise NotImplementedError
+
+    # --- turns ---
+
+    def turn_begun(self, ticket: Ticket, hints: TurnHints, stated_ms: int | None, now_ms: int) -> None:
+        """The request of `ticket` was given to the turn tracker, as arrived at `now_ms`. Other replicas hear of it."""
+
+    def turn_ended(self, ticket: Ticket, *, answered: bool) -> None:
+        """It has ended there."""
 
     # --- the watchdog's ---
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from proxy.config import Provider
 from proxy.core.model import Policy
 from proxy.core.scheduler import Scheduler
+from proxy.core.turns import Turns
 from proxy.replicas import script
 from proxy.service import standing as standings
 from proxy.service.admission import Admission, Credentials, Observer, Tell
@@ -20,13 +21,15 @@ if TYPE_CHECKING:  # its package is there only where the state is shared
 
 
 class Builder:
-    """`link` None: there is but this process. The rest is as the admissions take it; `stars` is the live set."""
+    """`link` None: there is but this process. The rest is as the admissions take it; `stars` is the live set,
+    `turns` the tracker of the process."""
 
     def __init__(
         self,
         *,
         clock: Clock,
         stars: AbstractSet[str],
+        turns: Turns,
         link: "Link | None",
         observe: Observer,
         keep: Observer,
@@ -38,6 +41,7 @@ class Builder:
     ) -> None:
         self._clock = clock
         self._stars = stars
+        self._turns = turns
         self._link = link
         self._observe = observe
         self._keep = keep
@@ -59,6 +63,7 @@ class Builder:
             policy,
             self._shared_start(provider, start),
             self._stars,
+            self._turns,
             link=self._link,
             clock=self._clock,
             loop=self._loop,

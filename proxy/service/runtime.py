@@ -16,7 +16,7 @@ from proxy.core.model import Effect, Policy, Snapshot
 from proxy.core.turns import Turns
 from proxy.errors import ConfigErrors, StoreError
 from proxy.service import standing as standings
-from proxy.service.admission import Admission, Credentials, Tell
+from proxy.service.admission import TICKETS, Admission, Credentials, Tell
 from proxy.service.audit import Actor, Audit, InForce, What, in_force
 from proxy.service.builder import Builder
 from proxy.service.clock import Clock
@@ -33,7 +33,6 @@ if TYPE_CHECKING:  # their package is there only where the state is shared
     from proxy.replicas.link import Link
     from proxy.replicas.server import Server
 
-TICKETS = 10**9  # ids of one process; among several replicas the digits before them are the replica's
 EVERYBODY = 1000  # who wait, as far as they are shown one by one where the queue is shared
 CONNECT_S, REOPEN_S = 2.0, 1.0
 STORE_CLOSE_S = 5.0  # a disk that hangs must not keep the process for ever
@@ -88,6 +87,7 @@ class Runtime:
         self._builder = Builder(
             clock=clock,
             stars=self.stars,
+            turns=self.turns,
             link=self.link,
             observe=self.telemetry.observe,
             keep=self.keeping.heard,
@@ -127,6 +127,7 @@ class Runtime:
             saved = Saved()
             self.tasks.start("open state", self._open_late())
         self._records = saved.providers
+        self.fingerprint_key = saved.fingerprint_key or self.fingerprint_key
         self.stars.update(saved.stars)
         for provider_id in {*self.settings.providers, *self._records}:
             self.admission(provider_id)

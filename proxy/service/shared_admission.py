@@ -8,6 +8,7 @@
 # Rule 4: while the server is away all wait who would ask it; nobody longer than max_wait.
 
 import asyncio
+import json
 import random
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -38,13 +39,14 @@ from proxy.core.model import (
     Ticket,
 )
 from proxy.core.scheduler import Scheduler
+from proxy.core.turns import OpenRequest, TurnHints, Turns
 from proxy.core.watchdog import overdue
 from proxy.errors import OwnAnswer, StoreError
 from proxy.replicas import script
 from proxy.replicas.link import Link
 from proxy.replicas.mirror import Mirror
 from proxy.replicas.script import Raw, Standing, Step
-from proxy.service.admission import Admission, Credentials, Observer, Tell, backoff_s
+from proxy.service.admission import TICKETS, Admission, Credentials, Observer, Tell, backoff_s
 from proxy.service.clock import Clock
 from proxy.service.standing import AUTO, AUTO_S
 
@@ -74,9 +76,10 @@ class _Waiting:
 
 
 class SharedAdmission(Admission):
-    """`start` is what the provider starts with where nobody knows anything of it; `stars` is the live set. `observe` is
-    told what happens by what was said here, `keep` what of it outlives the process, `overhear` and `overhear_star` what
-    happens elsewhere, and `tell_of_death` of a replica that is gone."""
+    """`start` is what the provider starts with where nobody knows anything of it; `stars` is the live set, `turns` the
+    tracker of the process, which hears of the turns of all. `observe` is told what happens by what was said here, `keep`
+    what of it outlives the process, `overhear` and `overhear_star` what happens elsewhere, and `tell_of_death` of a
+    replica that is gone."""
 
     def __init__(
         self,
@@ -84,6 +87,7 @@ class SharedAdmission(Admission):
         policy: Policy,
         start: Mapping[str, Any],
         stars: AbstractSet[str],
+        turns: Turns,
         *,
         link: Link,
         clock: Clock,
@@ -99,6 +103,8 @@ class SharedAdmission(Admission):
         super().__init__(provider_id, chance)
         self._policy = policy
         self._stars = stars
+        self._turns = turns
+        self._turns_elsewhere: dict[int, OpenRequest] = {}
         self._heard = False
         self._start = {**start, "policy": _shared(policy)}
         self._link = link
@@ -271,6 +277,35 @@ class SharedAdmission(Admission):
 
     def few_left(self, slot: Slot, count: int, wait_s: float) -> None:
         self._line.say("few_left", slot.id, slot.grant, count, wait_s)
+
+    # --- turns ---
+
+    def turn_begun(self, ticket: Ticket, hints: TurnHints, stated_ms: int | None, now_ms: int) -> None:
+        if ticket.conversation is not None:
+            self._line.say("turn", json.dumps([ticket.id, ticket.conversation, hints, stated_ms, now_ms]))
+
+    def turn_ended(self, ticket: Ticket, *, answered: bool) -> None:
+        if ticket.conversation is not None:
+            self._line.say("turn", json.dumps([ticket.id, answered]))
+
+    def _overhear_turn(self, ticket_id: int, said: str | bool, *more: Any) -> None:
+        """The same at another replica: its conversations go on here with the same prompt starts."""
+        if isinstance(said, bool):
+            opened = self._turns_elsewhere.pop(ticket_id, None)
+            if opened is not None:
+                self._turns.end(opened, self._now(), answered=said)
+        elif ticket_id not in self._turns_elsewhere:
+            hints, stated_ms, now_ms = more
+            self._turns_elsewhere[ticket_id] = self._turns.begin(
+                self.provider_id, said, TurnHints(*hints), stated_ms=stated_ms, now=self._now(), now_ms=now_ms
+            )
+
+    def _end_turns_of_the_dead(self) -> None:
+        """A turn that nobody ends would keep its agent in front for ever."""
+        living = {replica.rpartition("-")[2] for replica in self._peers}
+        for ticket_id in list(self._turns_elsewhere):
+            if str(ticket_id // TICKETS) not in living:
+                self._turns.end(self._turns_elsewhere.pop(ticket_id), self._now())
 
     # --- the watchdog's ---
 
@@ -507,6 +542,7 @@ class SharedAdmission(Admission):
     def _compare(self, peers: Sequence[str], known: int) -> None:
         """What the server knows of ours with what there is; twice another number is no news on its way."""
         self._peers = list(peers)
+        self._end_turns_of_the_dead()
         differs = known != len(self._waiting) + len(self._slots) and not self._line.has_something
         if differs and self._differs:
             self._line.announced = False
@@ -516,7 +552,10 @@ class SharedAdmission(Admission):
     # --- what was decided about all ---
 
     def _apply_to_all(self, name: str, said: Sequence[Any], *, elsewhere: bool) -> None:
-        if name == "Peers":
+        if name == "Turn":
+            if elsewhere:
+                self._overhear_turn(*json.loads(said[0]))
+        elif name == "Peers":
             self._peers = list(said[0])
         elif name == "Starred":
             if elsewhere:

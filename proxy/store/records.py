@@ -104,8 +104,10 @@ class SavedChange:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saved:
     """Everything that a start needs; events and minutes are asked for when somebody wants to see them. `recorded` are
-    the providers of which there are minutes."""
+    the providers of which there are minutes; `fingerprint_key` is what replicas name conversations with, None: each
+    process has its own."""
 
     providers: Mapping[str, ProviderRecord] = field(default_factory=dict)
     stars: frozenset[str] = frozenset()
     recorded: frozenset[str] = frozenset()
+    fingerprint_key: bytes | None = None

@@ -8,6 +8,7 @@
 # Rule 5: all keys have the hash tag {state}, so that in a Cluster they lie on one node, and a write is whole.
 
 import asyncio
+import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import suppress
@@ -121,11 +122,21 @@ class RedisStore:
     async def open(self) -> Saved:
         try:
             self.warnings = await self.server.prepare(self._reader)
-            return Saved(providers=await self._providers(), stars=await self.stars(), recorded=await self._recorded())
+            return Saved(
+                providers=await self._providers(),
+                stars=await self.stars(),
+                recorded=await self._recorded(),
+                fingerprint_key=await self._fingerprint_key(),
+            )
         except (Away, StoreError) as error:
             with suppress(*FAILURES):
                 await self._reader.aclose()  # nobody closes a store that was never open
             raise StoreError(str(error)) from error
+
+    async def _fingerprint_key(self) -> bytes:
+        """The one that the first replica has made."""
+        await self._ask(self._reader.set, "fingerprint", secrets.token_bytes(32), nx=True)
+        return bytes(await self._ask(self._reader.get, "fingerprint"))
 
     async def provider(self, provider_id: str) -> ProviderRecord | None:
         """The provider's record as it is now, whoever wrote it. StoreError: it cannot be read."""

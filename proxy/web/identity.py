@@ -9,6 +9,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from zlib import crc32
 
 from proxy.core.turns import NO_HINTS, TurnHints
 from proxy.web import identity_body, identity_fingerprint, identity_json
@@ -111,7 +112,7 @@ class Reader:
                     continues=identity_body.continues(said),
                     side=turn.side,
                     tools=identity_body.offers_tools(said),
-                    body_hash=hash(raw) if 0 < len(raw) <= identity_body.READ_BYTES else None,
+                    body_hash=crc32(raw) if 0 < len(raw) <= identity_body.READ_BYTES else None,
                     nameless=nameless,
                 )
         return Identity(workspace or DEFAULT_WORKSPACE, conversation, started_at, turn, tuple(bad))

@@ -52,6 +52,7 @@ class Turn:
         self._admission = runtime.admission(route.place.upstream.provider_id)
         self._arrived_ms = runtime.clock.prompt_ms()
         self._opened: OpenRequest | None = None  # once it is known who asks
+        self._ticket: Ticket | None = None
         self._patience: Patience | None = None  # once it waits
 
     def __repr__(self) -> str:
@@ -78,7 +79,8 @@ class Turn:
                 prompt_started_at=opened.started_at,
                 path=self._route.path,
             )
-            self._record.ticket_id = ticket.id
+            self._ticket, self._record.ticket_id = ticket, ticket.id
+            self._admission.turn_begun(ticket, identity.turn, identity.prompt_started_at, self._arrived_ms)
             slot = self._admission.at_once(ticket)
             if slot is None:
                 slot = await self._wait(self._admission.acquire(ticket, credentials(self._request.head.values)))
@@ -128,7 +130,10 @@ class Turn:
 
     def _end(self) -> None:
         if self._opened is not None:
-            self._runtime.turns.end(self._opened, self._runtime.clock.now(), answered=is_answered(self._record))
+            answered = is_answered(self._record)
+            self._runtime.turns.end(self._opened, self._runtime.clock.now(), answered=answered)
+            if self._ticket is not None:
+                self._admission.turn_ended(self._ticket, answered=answered)
 
     async def _go_through(self, slot: Slot) -> None:
         """One try with `slot`, and others while refusals are absorbed."""

@@ -346,6 +346,11 @@ function steps.catch_up()
   end
 end
 
+-- What one replica tells all of an agent's turn, as it is.
+function steps.turn(text)
+  tell('Turn', false, text)
+end
+
 -- What of each slot's answer has passed, as its holder tells now and then: {{id, phase, bytes, silent_s}, …}.
 function steps.progress(entries)
   for _, one in ipairs(entries) do

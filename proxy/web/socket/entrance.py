@@ -71,6 +71,7 @@ class Entrance:
             prompt_started_at=opened.started_at,
             path=self._path,
         )
+        self._admission.turn_begun(ticket, identity.turn, identity.prompt_started_at, now_ms)
         record = self._record()
         record.ticket_id, record.workspace, record.conversation = ticket.id, workspace, identity.conversation
         return Answer(
@@ -102,5 +103,7 @@ class Entrance:
         return record
 
     def _ended(self, answer: Answer) -> None:
-        self._runtime.turns.end(answer.opened, self._runtime.clock.now(), answered=is_answered(answer.record))
+        answered = is_answered(answer.record)
+        self._runtime.turns.end(answer.opened, self._runtime.clock.now(), answered=answered)
+        self._admission.turn_ended(answer.ticket, answered=answered)
         self._runtime.telemetry.request_ended(answer.record)
