@@ -22,7 +22,7 @@ FORMATTED := proxy tests setup.py $(wildcard .ci/*.py)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help serve demo test test-clients test-compiled check lint fuzz compiled bench bench-rivals lock system-packages axe clean
+.PHONY: help serve demo test test-clients test-replicas test-compiled check lint fuzz compiled bench bench-rivals lock system-packages axe clean
 
 help:
 	@echo 'make serve   install and start the proxy (ARGS="--limit umans=4" passes options; PYTHON=/path picks one)'
@@ -30,6 +30,7 @@ help:
 	@echo 'make demo    simulated agents at a simulated provider, through a real proxy; needs no key (ARGS="--help")'
 	@echo 'make test    install what the tests need and run them (ARGS="tests/core -k star" picks some)'
 	@echo 'make test-clients   every agent and SDK that we know of, unchanged, through the proxy; installs them first'
+	@echo 'make test-replicas   the system tests on Redis, with one replica and with three as if they were one'
 	@echo 'make check   format and lint check, types, layers, tests with branch coverage'
 	@echo 'make fuzz    hostile bytes against the parsers and a live proxy for minutes (MINUTES=10)'
 	@echo 'make bench   what the proxy costs beside HAProxy and nginx (ARGS="--quick"; ARGS="--help" says more)'
@@ -50,6 +51,12 @@ test: $(VENV)/developing system-packages axe
 # Real agents and SDKs, all of them; `make test` runs a few. What cannot be installed is skipped, and its number said.
 test-clients: $(VENV)/developing system-packages
 	$(PYTEST) -m clients $(or $(ARGS),tests/clients)
+
+# What holds for one process holds for several that share their state; `make test` runs a part of it.
+test-replicas: $(VENV)/developing system-packages
+	EVERY_TEST=1 SLOTGATE_TEST_REPLICAS=1 $(PYTEST) $(or $(ARGS),$(SYSTEM_TESTS))
+	EVERY_TEST=1 SLOTGATE_TEST_REPLICAS=3 $(PYTEST) $(or $(ARGS),$(SYSTEM_TESTS))
+SYSTEM_TESTS := tests/system --ignore tests/system/replicas
 
 check: lint system-packages axe
 	$(PYTEST) --cov --cov-report=term:skip-covered $(ARGS)

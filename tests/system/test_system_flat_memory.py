@@ -17,7 +17,11 @@ from blackbox.generated import Generated, Seen
 from blackbox.message import Head
 from blackbox.rig import Rig, Starter
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.one_process(reason="measures the memory of the process"),
+]
 MIB = 1024**2
 FLAT = 4 * MIB
 HELD_BACK = 64 * MIB

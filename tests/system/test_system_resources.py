@@ -42,6 +42,7 @@ async def keeps_quiet(rig: Rig, held: Footprint) -> None:
     assert held.processor_s - spent < 0.5
 
 
+@pytest.mark.one_process(reason="takes descriptors from the process")
 async def test_more_clients_than_descriptors_harm_nobody_for_long(start: Starter) -> None:
     """RES-04: accepting goes on when descriptors are free again; nothing spins, no slot is lost meanwhile."""
     rig = await start()
@@ -107,6 +108,7 @@ async def sizes(rig: Rig) -> dict[str, int]:
     return {path: len((await rig.admin.get(path)).body) for path in paths}
 
 
+@pytest.mark.one_process(reason="measures the memory of the process")
 async def test_everybody_who_ever_asked_is_not_remembered(start: Starter) -> None:
     """RES-05: maps by workspace, session or key that only grow."""
     rig = await start({"up": {"limit": AT_ONCE, "cooldown": "0s"}})

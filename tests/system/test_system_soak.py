@@ -16,7 +16,11 @@ from blackbox.storm import as_many_as_the_limit_go_at_once
 from blackbox.vanishing import PHASES, Crowd
 from blackbox.waiting import until
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.one_process(reason="measures the memory and the descriptors of the process"),
+]
 SEED = int(os.environ.get("SOAK_SEED", "1"))
 CLIENTS = int(os.environ.get("SOAK_CLIENTS", "2500"))  # in a round, of three
 AT_ONCE = 32

@@ -81,6 +81,7 @@ async def test_no_acknowledged_write_is_lost_to_a_kill(start: Starter) -> None:
         assert (await rig.status())["limit"] in range(acknowledged, sent + 1)
 
 
+@pytest.mark.sqlite(reason="damages the file")
 @pytest.mark.parametrize("damage", ["garbage", "cut", "zeroes"])
 async def test_damaged_file_is_set_aside_and_the_proxy_starts(start: Starter, damage: str) -> None:
     rig = await start({"up": {"limit": 2}})
@@ -105,6 +106,7 @@ async def test_damaged_file_is_set_aside_and_the_proxy_starts(start: Starter, da
     assert (await rig.status())["limit"] == 4
 
 
+@pytest.mark.sqlite(reason="writes into the file")
 async def test_file_of_a_newer_version_is_refused_and_left_alone(start: Starter) -> None:
     import sqlite3
 
@@ -121,6 +123,7 @@ async def test_file_of_a_newer_version_is_refused_and_left_alone(start: Starter)
     assert not list(rig.proxy.directory.glob("*damaged*"))
 
 
+@pytest.mark.sqlite(reason="looks at the file")
 async def test_state_file_is_for_its_owner_only(start: Starter) -> None:
     rig = await start()
     await rig.limit(3)
@@ -129,6 +132,7 @@ async def test_state_file_is_for_its_owner_only(start: Starter) -> None:
     assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
 
 
+@pytest.mark.sqlite(reason="the process may write to no file")
 async def test_full_disk_is_told_and_traffic_goes_on(start: Starter) -> None:
     """STA-04: nothing can be stored, everything holds in memory, and the answer says so."""
     rig = await start({"up": {"limit": 1, "cooldown": "0s"}})
@@ -152,6 +156,7 @@ async def test_full_disk_is_told_and_traffic_goes_on(start: Starter) -> None:
     assert (await rig.status())["limit"] == 4
 
 
+@pytest.mark.one_process(reason="its memory is its own")
 async def test_state_in_memory_is_forgotten(start: Starter) -> None:
     rig = await start({"up": {"limit": 2}}, state="memory")
     assert (await rig.admin.get("/status")).json["state"] == {"kind": "memory", "ok": True}
@@ -172,6 +177,7 @@ async def test_pause_that_ended_meanwhile_is_over(start: Starter) -> None:
     await rig.finish(await rig.up.call(), client)
 
 
+@pytest.mark.sqlite(reason="what a killed replica held stays counted for its lease")
 async def test_counts_start_at_nothing_after_a_kill(start: Starter) -> None:
     """LEAK-12, second half: what was in flight died with the process and is not kept as in flight."""
     rig = await start()

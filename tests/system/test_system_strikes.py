@@ -111,6 +111,7 @@ async def test_strikes_survive_a_kill_and_the_doubling_goes_on(start: Starter) -
     assert (entry["strikes"]["today"], pause_ms(entry)) == (3, 240_000)
 
 
+@pytest.mark.sqlite(reason="writes into the file")
 async def test_strikes_of_yesterday_are_forgotten(start: Starter) -> None:
     rig = await start({"up": UMANS})
     await refused(rig, *STRIKE)

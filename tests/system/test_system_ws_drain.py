@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from blackbox.rig import Make
 from blackbox.waiting import until
 from blackbox.ws import ABNORMAL, Ending, RefusedError
 from blackbox.ws_rig import Tunnels, tunnels_to
@@ -19,10 +20,10 @@ GOING_AWAY = 1001
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def draining(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Tunnels]:
+async def draining(tmp_path: Path, request: pytest.FixtureRequest, make_proxy: Make) -> AsyncIterator[Tunnels]:
     """A process of the test's own; its parameter is the grace."""
-    servers = {"websockets": Server()}
-    async with tunnels_to(tmp_path, servers, {"websockets": {"limit": 1}}, shutdown={"grace": request.param}) as found:
+    servers, upstreams, grace = {"websockets": Server()}, {"websockets": {"limit": 1}}, {"grace": request.param}
+    async with tunnels_to(tmp_path, servers, upstreams, make=make_proxy, shutdown=grace) as found:
         yield found
 
 
@@ -39,8 +40,7 @@ async def test_tunnel_goes_on_through_the_grace_and_ends_the_process_by_its_own_
     for source, target in ((client, server), (server, client)):
         await source.say("still passing")
         assert await target.hear() == "still passing"
-    assert draining.rig.proxy.process is not None
-    assert draining.rig.proxy.process.returncode is None
+    assert not draining.rig.proxy.over()
     seen, _ = await asyncio.gather(server.ended(), client.close(4001, "done"))
     assert seen == Ending(4001, "done")
     assert await draining.rig.proxy.ended() == 0

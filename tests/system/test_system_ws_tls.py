@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 import trustme
 from blackbox import ws_aiohttp, ws_websockets
-from blackbox.rig import Options
+from blackbox.rig import Make, Options
 from blackbox.ws import ABNORMAL, Ending, RefusedError
 from blackbox.ws_plays import PLAYS, Play
 from blackbox.ws_rig import Tunnels, tunnels_to
@@ -17,7 +17,7 @@ LARGE = bytes(range(256)) * 20_000
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def module_tunnels(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Tunnels]:
+async def module_tunnels(tmp_path_factory: pytest.TempPathFactory, make_proxy: Make) -> AsyncIterator[Tunnels]:
     """Both libraries behind TLS; to "stranger" nobody has given the proxy its authority."""
     directory = tmp_path_factory.mktemp("proxy")
     authority = trustme.CA()
@@ -33,7 +33,7 @@ async def module_tunnels(tmp_path_factory: pytest.TempPathFactory) -> AsyncItera
     ca_file = str(directory / "ca.pem")
     upstreams: dict[str, Options] = {name: {} if "plain" in name else {"tls": {"ca_file": ca_file}} for name in servers}
     upstreams["stranger"] = {"server": "websockets"}
-    async with tunnels_to(directory, servers, upstreams) as tunnels:
+    async with tunnels_to(directory, servers, upstreams, make=make_proxy) as tunnels:
         yield tunnels
 
 

@@ -1,6 +1,7 @@
 # The admin API as a script would call it, one connection a call.
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -26,13 +27,18 @@ class Reply:
 
 
 class Admin:
-    """Calls with JSON in and out. `Host` is the address unless a header says otherwise."""
+    """Calls with JSON in and out. `Host` is the address unless a header says otherwise. `others` are the other replicas
+    of the same file, which reload it together."""
 
-    def __init__(self, address: tuple[str, int]) -> None:
+    def __init__(self, address: tuple[str, int], others: Sequence[tuple[str, int]] = ()) -> None:
         self._address = address
+        self._others = others
 
     async def call(self, method: str, path: str, body: Any = None, headers: Headers = ()) -> Reply:
         """`body` is sent as JSON where it is given; bytes are sent as they are, without a content type."""
+        if (method, path) == ("POST", "/reload"):
+            for other in self._others:
+                await Admin(other).call(method, path, body, headers)
         headers = list(headers)
         if not any(name.lower() == "host" for name, _ in headers):
             headers.insert(0, ("Host", f"{self._address[0]}:{self._address[1]}"))

@@ -1,9 +1,14 @@
-# Reading a stream of server-sent events, one at a time, with whatever framing it came in.
+# Reading a stream of server-sent events, one at a time, with whatever framing it came in; and those of several replicas
+# as if they were one.
+#
+# Rule 1: what every replica tells of all (a limit, a pause) is told once; each tells of the requests at it alone.
 
 import asyncio
 import json
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from blackbox.client import Headers, RawClient
 from blackbox.message import Dechunker, Head
@@ -15,6 +20,18 @@ class Event:
     name: str
     id: str | None
     data: dict[str, Any]
+
+
+class Events(Protocol):
+    """A reader. `head` is that of the answer."""
+
+    head: Head
+
+    def close(self) -> None: ...
+
+    async def next(self) -> Event: ...
+
+    async def until(self, name: str, *, timeout: float = PATIENCE, **fields: Any) -> Event: ...
 
 
 class EventStream:
@@ -45,16 +62,7 @@ class EventStream:
 
     async def until(self, name: str, *, timeout: float = PATIENCE, **fields: Any) -> Event:
         """The next event of that name whose data has these values."""
-        seen = []
-        try:
-            async with asyncio.timeout(timeout):
-                while True:
-                    event = await self.next()
-                    if event.name == name and all(event.data.get(key) == value for key, value in fields.items()):
-                        return event
-                    seen.append(event)
-        except TimeoutError:
-            raise AssertionError(f"no event {name} {fields}; these came: {seen}") from None
+        return await _first(self.next, name, timeout, fields)
 
     async def _block(self) -> bytes:
         while (at := self._text.find(b"\n\n")) < 0:
@@ -69,3 +77,57 @@ class EventStream:
         block = bytes(self._text[:at])
         del self._text[: at + 2]
         return block
+
+
+class MergedEvents:
+    """Of several replicas, in the order in which they come. It ends when all have ended."""
+
+    def __init__(self, streams: Sequence[EventStream]) -> None:
+        self.head = streams[0].head
+        self._streams = streams
+        self._come: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._told: list[Counter[str]] = [Counter() for _ in streams]
+        self._tasks = [asyncio.create_task(self._read(number)) for number in range(len(streams))]
+
+    def close(self) -> None:
+        for task, stream in zip(self._tasks, self._streams, strict=True):
+            task.cancel()
+            stream.close()
+
+    async def next(self) -> Event:
+        event = await self._come.get()
+        assert event is not None, "the streams of events ended"
+        return event
+
+    async def until(self, name: str, *, timeout: float = PATIENCE, **fields: Any) -> Event:
+        return await _first(self.next, name, timeout, fields)
+
+    async def _read(self, number: int) -> None:
+        try:
+            while True:
+                event = await self._streams[number].next()
+                if self._is_new(number, event):
+                    self._come.put_nowait(event)
+        except (AssertionError, OSError):
+            if all(task.done() or task is asyncio.current_task() for task in self._tasks):
+                self._come.put_nowait(None)
+
+    def _is_new(self, number: int, event: Event) -> bool:
+        """Whether no other replica has told it as often as this one."""
+        what = json.dumps([event.name, {key: value for key, value in event.data.items() if key not in ("at", "until")}])
+        most = max(told[what] for told in self._told)
+        self._told[number][what] += 1
+        return self._told[number][what] > most
+
+
+async def _first(come: Callable[[], Awaitable[Event]], name: str, timeout: float, fields: dict[str, Any]) -> Event:
+    seen = []
+    try:
+        async with asyncio.timeout(timeout):
+            while True:
+                event = await come()
+                if event.name == name and all(event.data.get(key) == value for key, value in fields.items()):
+                    return event
+                seen.append(event)
+    except TimeoutError:
+        raise AssertionError(f"no event {name} {fields}; these came: {seen}") from None

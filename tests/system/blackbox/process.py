@@ -15,12 +15,12 @@ from collections.abc import Callable, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import yaml
 
 from blackbox.admin import Admin
 from blackbox.client import Headers, RawClient
+from blackbox.events import EventStream
 from blackbox.waiting import PATIENCE, until
 
 PORTS = range(20_000, 32_000)  # below those that Linux gives to connections (net.ipv4.ip_local_port_range)
@@ -36,16 +36,11 @@ class Proxy:
         self.directory = directory
         self.file = directory / "slotgate.yaml"
         self.state = directory / "state.db"
-        self.config: dict[str, Any] = {"presets": False, "state": self._place(), "log": {"format": "json"}, **config}
+        self.config: dict[str, Any] = {"presets": False, "state": str(self.state), "log": {"format": "json"}, **config}
         self.ready_headers: Headers = ()  # what the question for readiness needs to be answered
         self.output = ""
         self.process: asyncio.subprocess.Process | None = None
         self._readers: list[asyncio.Task[None]] = []
-
-    def _place(self) -> str:
-        """Where the state is kept: in a file, or at the server of SLOTGATE_TEST_REDIS, apart from all others."""
-        server = os.environ.get("SLOTGATE_TEST_REDIS")
-        return f"{server}?prefix={uuid4().hex}" if server else str(self.state)
 
     @property
     def address(self) -> tuple[str, int]:
@@ -59,6 +54,14 @@ class Proxy:
     @property
     def admin(self) -> Admin:
         return Admin(self.admin_address)
+
+    async def metrics(self) -> list[str]:
+        """What /metrics says, of each process."""
+        return [(await self.admin.get("/metrics")).body.decode()]
+
+    async def events(self, headers: Headers) -> EventStream:
+        """A reader of the events from now on."""
+        return await EventStream.open(self.admin_address, "/concurrency/events", headers)
 
     @property
     def pid(self) -> int:
@@ -102,10 +105,15 @@ class Proxy:
 
     async def _run(self) -> bool:
         await self.spawn()
-        await until(lambda: self._over() or self._ready(), timeout=START, every=0.03, what="the proxy to be ready")
-        return not self._over()
+        return await self.becomes_ready()
 
-    def _over(self) -> bool:
+    async def becomes_ready(self) -> bool:
+        """Waits for it; False: it has ended before."""
+        await until(lambda: self.over() or self._ready(), timeout=START, every=0.03, what="the proxy to be ready")
+        return not self.over()
+
+    def over(self) -> bool:
+        """Nothing of it runs."""
         return self.process is None or self.process.returncode is not None
 
     async def _ready(self) -> bool:
@@ -142,26 +150,26 @@ class Proxy:
         """Ends it in order, without a grace."""
         before = self.output.count(STOPPING)
         self.signal(signal.SIGTERM)
-        await until(lambda: self._over() or self.output.count(STOPPING) > before, every=0.01, what="the proxy to stop")
-        if not self._over():  # a second signal before the first was seen would be the same one
+        await until(lambda: self.over() or self.output.count(STOPPING) > before, every=0.01, what="the proxy to stop")
+        if not self.over():  # a second signal before the first was seen would be the same one
             self.signal(signal.SIGTERM)
         await self.ended()
 
     async def discard(self) -> None:
         """Makes sure that it is gone; a test that cares how it ends has seen to that before."""
-        if not self._over():
+        if not self.over():
             self.signal(signal.SIGKILL)
         if self.process is not None:
             await self.ended()
 
     async def restart(self) -> None:
         """Started again with the same files and other ports."""
-        assert self._over()
+        assert self.over()
         await self.start()
 
     async def come_back(self) -> None:
         """Started again with the same files at the same addresses: whoever was connected finds it there."""
-        assert self._over()
+        assert self.over()
         assert await self._run(), f"the proxy did not come back:\n{self.tail()}"
 
     # --- what it says ----------------------------------------------------------------------------------------------

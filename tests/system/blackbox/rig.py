@@ -4,31 +4,34 @@
 # Rule 2: at rest means at rest: nothing in flight, nothing queued, at any provider.
 
 import contextlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from blackbox.admin import Admin, Reply, part
 from blackbox.client import Headers, RawClient
-from blackbox.events import EventStream
+from blackbox.events import Events
+from blackbox.metrics import total
 from blackbox.process import Proxy
+from blackbox.replicas import Replicas
 from blackbox.upstream import FakeUpstream, hold
 from blackbox.waiting import PATIENCE, until
 
 Options = Mapping[str, Any]
 MESSAGES = "/up/v1/messages"
 DEFAULT: Options = {"limit": 1, "cooldown": "0s"}
+Make = Callable[[Path, Options], Proxy | Replicas]  # what is tested: given its directory and its configuration
 
 
 class Rig:
     """`up` is the upstream named "up", `provider` its provider; others are found in `upstreams` by name."""
 
-    def __init__(self, proxy: Proxy, upstreams: Mapping[str, FakeUpstream]) -> None:
+    def __init__(self, proxy: Proxy | Replicas, upstreams: Mapping[str, FakeUpstream]) -> None:
         self.proxy = proxy
         self.upstreams = upstreams
         self._clients: list[RawClient] = []
-        self._streams: list[EventStream] = []
+        self._streams: list[Events] = []
 
     @property
     def up(self) -> FakeUpstream:
@@ -158,18 +161,15 @@ class Rig:
         reply = await self.admin.put(f"/concurrency/workspaces/{part(workspace)}", {"starred": starred})
         assert reply.status == 200, reply
 
-    async def events(self, *headers: tuple[str, str]) -> EventStream:
+    async def events(self, *headers: tuple[str, str]) -> Events:
         """A reader of the events from now on."""
-        stream = await EventStream.open(self.proxy.admin_address, "/concurrency/events", headers)
+        stream = await self.proxy.events(headers)
         self._streams.append(stream)
         return stream
 
     async def metric(self, name: str, **labels: str) -> float:
         """The sum of that metric's samples with these labels; 0 where there is none."""
-        text = (await self.admin.get("/metrics")).body.decode()
-        samples = [line for line in text.splitlines() if line.startswith((f"{name} ", f"{name}{{"))]
-        wanted = [f'{key}="{value}"' for key, value in labels.items()]
-        return sum(float(line.rpartition(" ")[2]) for line in samples if all(want in line for want in wanted))
+        return total(await self.proxy.metrics(), name, labels)
 
     # --- rest ------------------------------------------------------------------------------------------------------
 
@@ -227,7 +227,12 @@ class Starter(Protocol):
 
 @contextlib.asynccontextmanager
 async def a_rig(
-    directory: Path, upstreams: Mapping[str, Options], top: Options | None = None, *, run: bool = True
+    directory: Path,
+    upstreams: Mapping[str, Options],
+    top: Options | None = None,
+    *,
+    run: bool = True,
+    make: Make = Proxy,
 ) -> AsyncIterator[Rig]:
     """A running proxy in front of one fake upstream for each name; options without a `url` get the fake's."""
     fakes: dict[str, FakeUpstream] = {}
@@ -236,7 +241,7 @@ async def a_rig(
         fakes[name] = FakeUpstream()
         await fakes[name].start()
         configured[name] = {"url": fakes[name].url, **options}
-    proxy = Proxy(directory, {**(top or {}), "upstreams": configured})
+    proxy = make(directory, {**(top or {}), "upstreams": configured})
     rig = Rig(proxy, fakes)
     try:
         proxy.write()

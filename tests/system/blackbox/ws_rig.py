@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from blackbox import ws_aiohttp, ws_websockets
-from blackbox.rig import Options, Rig, a_rig
+from blackbox.process import Proxy
+from blackbox.rig import Make, Options, Rig, a_rig
 from blackbox.ws import Door, Server, Socket
 
 LIBRARIES: Mapping[str, Any] = {"websockets": ws_websockets, "aiohttp": ws_aiohttp}
@@ -89,7 +90,12 @@ async def serving(**servers: Server) -> AsyncIterator[None]:
 
 @contextlib.asynccontextmanager
 async def tunnels_to(
-    directory: Path, servers: Mapping[str, Server], upstreams: Mapping[str, Options], **top: Any
+    directory: Path,
+    servers: Mapping[str, Server],
+    upstreams: Mapping[str, Options],
+    *,
+    make: Make = Proxy,
+    **top: Any,
 ) -> AsyncIterator[Tunnels]:
     """A running proxy. Each upstream is its own provider. Its option `server` names its server, if that is not of its
     own name; None is a raw one, in `rig.upstreams`."""
@@ -101,7 +107,7 @@ async def tunnels_to(
             if server is not None:
                 behind[name] = servers[server]
                 configured[name]["url"] = servers[server].url
-        async with a_rig(directory, configured, top) as rig:
+        async with a_rig(directory, configured, top, make=make) as rig:
             tunnels = Tunnels(rig, behind)
             yield tunnels
             await tunnels.leave()
