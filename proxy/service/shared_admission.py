@@ -77,9 +77,9 @@ class _Waiting:
 
 class SharedAdmission(Admission):
     """`start` is what the provider starts with where nobody knows anything of it; `stars` is the live set, `turns` the
-    tracker of the process, which hears of the turns of all. `observe` is told what happens by what was said here, `keep`
-    what of it outlives the process, `overhear` and `overhear_star` what happens elsewhere, and `tell_of_death` of a
-    replica that is gone."""
+    tracker of the process, which hears of the turns of all. `observe` is told what happens by what was said here,
+    `keep` what of it outlives the process, `overhear` and `overhear_star` what happens elsewhere, and `tell_of_death`
+    of a replica that is gone."""
 
     def __init__(
         self,
