@@ -19,9 +19,11 @@ Raw = Sequence[Any]
 
 class Standing(NamedTuple):
     """How a provider stands, for who decides something by itself. Times are Redis' seconds; `deadline`: when time alone
-    changes something, None: never. `eager`: somebody waits for how answers begin."""
+    changes something, None: never; `waker`: which replica is to call then, None: any. `eager`: somebody waits for how
+    answers begin."""
 
     deadline: float | None = None
+    waker: str | None = None
     limit: int | None = None
     waiting: int = 0
     paused_until: float | None = None

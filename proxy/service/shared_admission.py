@@ -51,9 +51,12 @@ from proxy.service.clock import Clock
 from proxy.service.standing import AUTO, AUTO_S
 
 LATE_S = 0.5  # while nobody waits: the next call does what is due
-OTHERS_LATE_S = 0.25  # who called last is the one to call when something is due; the others see that somebody does
+# One replica is to call when something is due; the others see that somebody does. By then they have mostly looked, as
+# they do every second, and know what is due next.
+OTHERS_LATE_S = 1.0
 GRACE_S = 1.0  # beyond max_wait, which is the server's to say as long as it is there
 EARLY_S = 0.001  # clocks are compared with the error of a message's time
+ROUNDED_S = 0.0005  # uvloop's timers are whole milliseconds; what came early was a call in vain
 LOOK_S, SETTLE_S = 1.0, 5.0  # how long who looks waits, and who has ordered something
 POLL_PATIENCE_S = 30.0  # for the poll of a replica that hangs, and does not die
 HOLDS = 32  # of the last answers, for an estimate
@@ -461,7 +464,7 @@ class SharedAdmission(Admission):
                 self._apply_to_all(name, said, elsewhere=elsewhere)
             elif whose == self._link.replica and (deed := self._deeds.get(name)) is not None:
                 deed(*said)
-        self._arm(standing.deadline, elsewhere=elsewhere)
+        self._arm(standing)
 
     # --- what was decided about ours ---
 
@@ -587,19 +590,19 @@ class SharedAdmission(Admission):
 
     # --- time ---
 
-    def _arm(self, deadline: float | None, *, elsewhere: bool) -> None:
-        if deadline is None:
+    def _arm(self, standing: Standing) -> None:
+        if standing.deadline is None:
             self._due_at = inf
             return
-        late_s = OTHERS_LATE_S if elsewhere else 0.0
-        self._due_at = deadline + self._ahead_s + max(late_s, 0.0 if self._standing.waiting else LATE_S)
+        late_s = 0.0 if standing.waker in (None, self._link.replica) else OTHERS_LATE_S
+        self._due_at = standing.deadline + self._ahead_s + max(late_s, 0.0 if standing.waiting else LATE_S)
         if self._due_at < self._timer_at:
             self._start_timer()
 
     def _start_timer(self) -> None:
         self._stop_timer()
         self._timer_at = self._due_at
-        self._timer = self._loop.call_at(self._due_at, self._tick)
+        self._timer = self._loop.call_at(self._due_at + ROUNDED_S, self._tick)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:

@@ -40,6 +40,7 @@ class Peer:
         self.held: dict[int, int] = {}
         self.waiting: dict[int, int] = {}  # id to sequence
         self.tickets: dict[int, dict[str, Any]] = {}
+        self.waker: str | None = None  # who is to call when something is due, as it was told last
         self._ear = provider.server.pubsub()
         self._ear.subscribe(f"{CHANNEL}{name}", f"{CHANNEL}all")
 
@@ -53,6 +54,7 @@ class Peer:
         said = script.reply(provider.call(keys=[KEY], args=[asked]))
         if said.unknown:
             return [("Unknown",)]
+        self.waker = said.standing.waker
         return self._take(said.effects)
 
     def hear(self) -> list[tuple[Any, ...]]:

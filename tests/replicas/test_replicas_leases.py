@@ -164,6 +164,36 @@ def test_who_leaves_takes_all_with_it(server):
     assert list(two.held) == [waiter]
 
 
+def test_one_replica_is_to_call_when_something_is_due_and_looking_does_not_make_it_another(server):
+    provider = Provider(server, limit=1, cooldown_s=1.0)
+    one, two = provider.replica("one"), provider.replica("two")
+    holder = one.ask()
+    two.ask()
+    one.release(holder)
+    two.say(["look", 1])
+    assert (one.waker, two.waker) == ("one", "one")
+    provider.now += 2
+    two.say(["catch_up"])  # the other one has not
+    one.say(["look", 1])
+    assert (one.waker, two.waker) == ("two", "two")
+
+
+@pytest.mark.parametrize("leaves", [True, False], ids=["left", "died"])
+def test_when_who_is_to_call_is_gone_another_is(server, leaves):
+    provider = Provider(server, limit=1)
+    one, two = provider.replica("one"), provider.replica("two")
+    one.ask()
+    two.ask()
+    one.ask()
+    assert (one.waker, two.waker) == ("two", "two")
+    if leaves:
+        two.say(["leave_all"])
+    else:
+        outlives_a_lease(one)
+    one.say(["look", 1])
+    assert one.waker != "two"
+
+
 def test_a_poll_of_a_dead_replica_is_over_and_another_asks(server):
     provider = Provider(server, limit=1, gate_interval_s=60.0)
     one, two = provider.replica("one"), provider.replica("two")

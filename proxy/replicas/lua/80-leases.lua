@@ -30,6 +30,9 @@ local function bury(replica)
   if S.recovering then
     S.recovering.awaited[replica] = nil
   end
+  if S.waker == replica then
+    S.waker = nil
+  end
   tell('Buried', false, replica, held, waited)
   if S.gate.polling and S.gate.by == replica then
     queue.poll_by_another()
@@ -40,6 +43,10 @@ end
 function leases.last_calls()
   local numbers = call('HMGET', base .. 'calls', request.replica, request.replica .. ':done')
   return tonumber(numbers[1] or nil), tonumber(numbers[2] or nil)
+end
+
+function leases.has_left(replica)
+  return not call('ZSCORE', base .. 'leases', replica)
 end
 
 -- The caller lives.

@@ -18,18 +18,26 @@ end
 if S.run ~= run then
   leases.begin_recovery()
 end
+local due = S.deadline
 leases.renew(announces)
 leases.expire()
 for _, step in ipairs(request.steps) do
   steps[step[1]](unpack(step, 2))
 end
 S.deadline = queue.deadline()
+-- Whose call has changed what is due next is the one to call then; the others do where it does not. nil: everybody.
+if leases.has_left(request.replica) then
+  S.waker = nil
+elseif S.deadline ~= due then
+  S.waker = request.replica
+end
 lag.save()
 save_state()
 
 -- How things stand, for all who decide something by themselves. `eager`: somebody waits for how answers begin.
 local standing = {
   deadline = S.deadline,
+  waker = S.waker,
   limit = S.limit,
   waiting = S.ready + S.resting,
   paused_until = S.pause.until_at,
