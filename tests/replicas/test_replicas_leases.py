@@ -138,6 +138,24 @@ def test_a_replica_that_does_not_come_back_is_waited_for_no_longer_than_a_lease(
     assert list(one.held) == [waiter]
 
 
+def test_a_dead_replica_is_waited_for_no_longer_than_its_own_lease(server):
+    provider = Provider(server, limit=2)
+    one = provider.replica("one")
+    provider.replica("two")
+    for _ in range(2):
+        provider.now += 5
+        one.say(["tick"])
+    provider.run = "second"  # which has kept everything
+    one.announce("two")
+    waiter = one.ask()
+    provider.now += 4.9
+    one.say(["tick"])
+    assert list(one.waiting) == [waiter]
+    provider.now += 0.2
+    one.say(["tick"])
+    assert list(one.held) == [waiter]
+
+
 def test_what_another_server_has_forgotten_is_put_in_and_what_is_over_is_taken_out(server):
     provider = Provider(server, limit=3)
     one = provider.replica("one")

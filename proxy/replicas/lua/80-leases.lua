@@ -27,13 +27,17 @@ local function bury(replica)
   call('DEL', base .. 'of:' .. replica)
   call('ZREM', base .. 'leases', replica)
   call('HDEL', base .. 'calls', replica, replica .. ':done')
-  if S.recovering then
-    S.recovering.awaited[replica] = nil
-  end
   if S.waker == replica then
     S.waker = nil
   end
   tell('Buried', false, replica, held, waited)
+  if S.recovering then
+    S.recovering.awaited[replica] = nil
+    if not next(S.recovering.awaited) then
+      S.recovering = nil
+      queue.pump()
+    end
+  end
   if S.gate.polling and S.gate.by == replica then
     queue.poll_by_another()
   end
