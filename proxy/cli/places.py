@@ -108,8 +108,13 @@ def _slot(slot: Entry, now_ms: int) -> list[str]:
         held_for(slot, now_ms),
         silent_for(slot, now_ms),
         size(slot["bytes"]),
-        slot["path"],
+        _where(slot),
     ]
+
+
+def _where(entry: Entry) -> str:
+    """The path and, where several replicas share a queue, which one has the request."""
+    return f"{entry['path']} at {entry['replica']}" if "replica" in entry else str(entry["path"])
 
 
 def _waiter(waiter: Entry) -> list[str]:
@@ -121,5 +126,5 @@ def _waiter(waiter: Entry) -> list[str]:
         span(waiter["waitingMs"]),
         expected(waiter),
         why(waiter),
-        waiter["path"],
+        _where(waiter),
     ]

@@ -39,6 +39,7 @@ def ref(name: str) -> Schema:
 
 _BY: Schema = {"enum": ["file", "api", "auto"], "description": "who set the value in force"}
 _RATE_LIMIT: dict[str, Schema] = {"at": TIME, "status": COUNT, "kind": TEXT, "retryAfterMs": MAYBE_COUNT}
+_REPLICA: Schema = {**TEXT, "description": "which process; where several share the state"}
 _WHO: dict[str, Schema] = {
     "id": TEXT,
     "conversationId": {**MAYBE_TEXT, "description": "fp:… where only its beginning names it; null: nothing does"},
@@ -107,6 +108,7 @@ SCHEMAS: dict[str, Schema] = {
             "bytes": COUNT,
         },
         cooledAt={**TIME, "description": "when it is free; while it rests"},
+        replica=_REPLICA,
     ),
     "Waiter": record(
         {
@@ -117,6 +119,7 @@ SCHEMAS: dict[str, Schema] = {
             "why": {**TEXT, "description": "why it stands where it stands"},
             "expectedWaitMs": {**MAYBE_COUNT, "description": "from now on, as far as can be told; null: unknown"},
         },
+        replica=_REPLICA,
     ),
     "Workspace": record(
         {"workspaceId": TEXT, "starred": TRUTH, "queued": COUNT, "inFlight": COUNT}, persisted=PERSISTED
@@ -142,5 +145,5 @@ SCHEMAS: dict[str, Schema] = {
         },
         partial={"const": True, "description": "the step is not over yet"},
     ),
-    "State": record({"kind": TEXT, "ok": TRUTH}, error=TEXT),
+    "State": record({"kind": TEXT, "ok": TRUTH}, error=TEXT, replica=_REPLICA),
 }

@@ -4,7 +4,7 @@
 // Rule 2: a long queue is folded; what is not shown is not made.
 
 import { List, el, icon, setAttribute, setIcon, setText, show } from "./dom.js";
-import { about, brief, number, place, reason, span, visible, who } from "./words.js";
+import { about, number, place, reason, span, visible, who, whose } from "./words.js";
 
 const FOLDED = 20;
 const HAIR_MS = 900; // under it nobody reads a number
@@ -116,7 +116,7 @@ class Row {
     setAttribute(this.starButton, "title", waiter.starred ? "Take the star: no longer first" : "Star this workspace: it goes first");
     setText(this.workspace, workspace);
     setAttribute(this.workspace, "title", workspace);
-    setText(this.conversation, brief(waiter.conversationId));
+    setText(this.conversation, whose(waiter));
     setAttribute(this.conversation, "title", waiter.conversationId === null ? null : visible(waiter.conversationId));
     setAttribute(this.dropButton, "aria-label", `Drop ${who(waiter)}`);
   }

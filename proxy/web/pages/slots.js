@@ -5,7 +5,7 @@
 // Rule 3: more than FULL cells are small squares; whoever wants to read them opens them.
 
 import { List, el, icon, nearest, setAttribute, setIcon, setText, show } from "./dom.js";
-import { PHASES, ago, brief, number, span, visible, who } from "./words.js";
+import { PHASES, ago, number, span, visible, who, whose } from "./words.js";
 
 const FULL = 24; // cells with words
 const FEW = 8; // free ones of an idle provider with a word each
@@ -153,7 +153,7 @@ class Cell {
     if (slot === null) return;
     setText(this.workspace, visible(slot.workspaceId));
     setAttribute(this.workspace, "title", visible(slot.workspaceId));
-    setText(this.conversation, brief(slot.conversationId));
+    setText(this.conversation, whose(slot));
     setAttribute(this.conversation, "title", slot.conversationId === null ? null : visible(slot.conversationId));
     if (held) this._held(slot, now, over);
   }

@@ -92,6 +92,9 @@ export function brief(id) {
   return characters.length <= WHOLE ? characters.join("") : `${characters.slice(0, SHOWN).join("")}…`;
 }
 
+// The conversation and, where several replicas share a queue, which one has it.
+export const whose = (each) => brief(each.conversationId) + (each.replica === undefined ? "" : ` · ${visible(each.replica)}`);
+
 export const who = (each) => `${visible(each.workspaceId)} · ${brief(each.conversationId)}`;
 
 export const cause = (name) => CAUSES[name] ?? name;
