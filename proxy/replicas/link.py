@@ -53,7 +53,7 @@ class Link:
         self._changed = changed
         self._warn = warn
         self._complain = complain
-        self._channel = f"{server.prefix}:news:"
+        self._channel = server.channel
         self._lines: dict[str, Line] = {}
         self._wanted = asyncio.Event()
         self._connected = asyncio.Event()

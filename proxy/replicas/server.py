@@ -69,6 +69,7 @@ class Server:
         self._url = parse_redis_url(url)
         self.name = self._url.name
         self.prefix = self._url.prefix
+        self.channel = f"{self.prefix}:news:{self._url.db}:"  # what is published knows no databases
 
     def client(self) -> Client:
         """A new one, not yet connected; who asked for it closes it (`aclose`). It has one connection, on which commands

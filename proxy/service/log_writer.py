@@ -7,7 +7,9 @@
 
 import os
 import select
+import stat
 import threading
+from collections.abc import Iterator
 from queue import SimpleQueue
 
 from proxy.service.log_rendering import Line, PlainLine, Renderer
@@ -29,6 +31,7 @@ class LogWriter:
         self._dropped = 0  # lines, since the start; each of the three has one thread that changes it
         self._lost = 0
         self._told = 0
+        self._pipe = stat.S_ISFIFO(os.fstat(fd).st_mode)
         self._torn = False  # whether the last write ended inside a line
         self._closed = False
         self._open = threading.Lock()  # held until then
@@ -89,8 +92,13 @@ class LogWriter:
             return self.render(PlainLine(line.at_ms, "error", "log.failed", about))
 
     def _write(self, data: bytes) -> bool:
-        rest = memoryview(b"\n" + data if self._torn else data)
+        """In pieces that are whole where several processes write to one pipe."""
+        data = b"\n" + data if self._torn else data
         self._torn = False
+        return all(map(self._write_piece, _pieces(data, select.PIPE_BUF) if self._pipe else [data]))
+
+    def _write_piece(self, data: bytes) -> bool:
+        rest = memoryview(data)
         whole = len(rest)
         while rest:
             try:
@@ -103,3 +111,13 @@ class LogWriter:
                 self._torn = len(rest) < whole
                 return False
         return True
+
+
+def _pieces(data: bytes, most: int) -> Iterator[bytes]:
+    """Of whole lines and not longer than `most`, where no line is longer by itself."""
+    while len(data) > most:
+        end = data.rfind(b"\n", 0, most) + 1 or data.find(b"\n") + 1
+        yield data[:end]
+        data = data[end:]
+    if data:
+        yield data

@@ -422,6 +422,8 @@ class Runtime:
     def _overhear_star(self, workspace: str, starred: bool) -> None:
         if (workspace in self.stars) != starred:
             (self.stars.add if starred else self.stars.discard)(workspace)
+            for admission in self.admissions.values():  # also where the other one knows no such provider
+                admission.star_changed(workspace, starred)
             self.telemetry.starred_elsewhere(workspace, starred)
 
     # --- the usage gate ---

@@ -201,8 +201,7 @@ class SharedAdmission(Admission):
     # --- a request's way through ---
 
     def check_room(self) -> None:
-        waiting = len(self._waiting) if self._link.away else self._standing.waiting
-        if 0 < self._policy.max_waiting <= waiting:
+        if 0 < self._policy.max_waiting <= len(self._waiting):  # who waits elsewhere, the server counts
             raise self.refusal("queue_full")
 
     def at_once(self, ticket: Ticket) -> Slot | None:

@@ -2,7 +2,8 @@
 #
 # Rule 1: one write at a time, in the order asked for; what is asked for meanwhile goes together with the next. Reads
 #         have a connection of their own, so that a write never waits for somebody who looks at a week.
-# Rule 2: writing the same twice is writing it once: of a call that got no answer nobody knows whether it happened.
+# Rule 2: writing the same twice is writing it once: of a call that got no answer nobody knows whether it happened. So
+#         one whose connection is lost is made again at once: an idle one is cut by many servers and balancers.
 # Rule 3: a waiting task that is cancelled gives up the answer, never the write.
 # Rule 4: a write that failed is owed, and goes with the next one, as in the SQLite store.
 # Rule 5: all keys have the hash tag {state}, so that in a Cluster they lie on one node, and a write is whole.
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
+from redis.exceptions import ConnectionError as ConnectionLost
 
 from proxy.errors import StoreError
 from proxy.replicas.server import FAILURES, Away, Server
@@ -322,7 +324,11 @@ class RedisStore:
 
     async def _commit(self, changes: Iterable[_Change]) -> None:
         writes = [write for change in changes for write in change.writes]
-        await self._writer.eval(_WRITE, 1, self._base, msgspec.msgpack.encode(writes))
+        packed = msgspec.msgpack.encode(writes)
+        with suppress(ConnectionLost):
+            await self._writer.eval(_WRITE, 1, self._base, packed)
+            return
+        await self._writer.eval(_WRITE, 1, self._base, packed)
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
@@ -368,6 +374,8 @@ class RedisStore:
         if self._closed:
             raise StoreError(f"{self.server} is closed")
         try:
+            with suppress(ConnectionLost):
+                return await call(self._base + key, *arguments, **options)
             return await call(self._base + key, *arguments, **options)
         except FAILURES as error:
             raise StoreError(str(self.server.away(error))) from error

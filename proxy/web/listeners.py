@@ -49,6 +49,14 @@ def open_sockets(address: Address, *, spread: bool = False) -> list[socket.socke
     return opened
 
 
+def check_free(address: Address) -> None:
+    """ListenError if somebody listens on `address`: another one whose sockets let others listen beside them would be no
+    hindrance, and would take a part of the connections."""
+    if address.kind == "tcp":
+        for sock in open_sockets(address):
+            sock.close()
+
+
 def raise_descriptor_limit() -> None:
     """Allow this process as many descriptors as it may allow itself: the usual soft limit of 1024 is there for programs
     that use select(2), and a queue of 1000 waiters is over it."""
@@ -81,6 +89,8 @@ class Sockets:
         found = list(self._inherited[role])
         if not found:
             for address in addresses:
+                if spread:
+                    check_free(address)
                 found += self.keep(open_sockets(address, spread=spread))
         return found
 

@@ -4,7 +4,7 @@
 # Rule 1: each worker has a socket of its own for each TCP address (SO_REUSEPORT), so that the kernel spreads
 #         connections evenly. Those of unix paths, and those that a service manager opened, are shared.
 # Rule 2: all sockets stay open here: who has connected to a worker that died waits for the one that takes its place.
-# Rule 3: a worker that dies is replaced. One that ends before it was ever ready will not do better: then all end.
+# Rule 3: a worker that dies is replaced. One that ends before all were ever ready will not do better: then all end.
 # Rule 4: signals go to all workers. The service manager hears that all are ready, that all are, and that all live.
 
 import asyncio
@@ -130,7 +130,7 @@ class _Workers:
             del self._workers[place]
             if self._ending:
                 return
-            if not worker.ready:
+            if not (worker.ready or self._ever_ready):
                 self._status = status if status > 0 else FAILED
                 self._signal(signal.SIGTERM)
                 return

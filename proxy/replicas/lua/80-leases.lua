@@ -147,7 +147,9 @@ function steps.announce(said)
   local file = said.start.file
   if said.fresh and file then
     steps.set_policy(said.start.policy)
-    steps.file_limit(file.limit_said or false, file.limit or false, file.learns_limit)
+    if file.limit_said then -- a file that says none does not take away the others' limit
+      steps.file_limit(file.limit_said, file.limit or false, file.learns_limit)
+    end
     steps.file_cooldown(file.cooldown_said, file.cooldown_s, file.learns_cooldown)
   end
   S.announced[request.replica] = true

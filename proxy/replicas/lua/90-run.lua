@@ -15,6 +15,12 @@ end
 if not S then
   begin(first[2].start)
 end
+-- A clock that was set back would let nothing end for as long.
+now = now + (S.clock_behind or 0)
+if S.seen_at and now < S.seen_at then
+  S.clock_behind = (S.clock_behind or 0) + S.seen_at - now
+  now = S.seen_at
+end
 if S.run ~= run then
   leases.begin_recovery()
 end
