@@ -17,6 +17,7 @@ from typing import Any
 from proxy.replicas import script
 from proxy.replicas.line import Line, Listener
 from proxy.replicas.server import FAILURES, Away, Server
+from proxy.replicas.server_clock import ServerClock
 
 RENEW_S = 4.0  # a third of a lease, and a little less
 BACKOFF_S, BACKOFF_MAX_S = 0.05, 1.0
@@ -25,15 +26,14 @@ SLOW_S = 2.0  # a call that takes longer is told as a server that is away
 LOOK_S = 0.5  # between looks whether a call takes too long
 NAMES = range(1, 100_000)  # of replicas, by chance: a server that has forgotten the last number would give it again.
 # The number is in the ids of a replica's requests, which are exact in the server's script.
-MOVED_S = 0.05  # by how much a clock must have gone wrong to be set: one moment has one name
 LEAVE_S = 2.0
 CANCEL_S = 0.1
 NEW = "not connected yet"
 
 
 class Link:
-    """`changed` is told why the server is away, or None when it is back; `warn` of what is wrong with it; `complain` of
-    what should not be."""
+    """`changed` is told why the server is away, or None when it is back; `heard_of` of a provider that other replicas
+    know; `warn` of what is wrong with the server; `complain` of what should not be."""
 
     def __init__(
         self,
@@ -42,6 +42,7 @@ class Link:
         now: Callable[[], float],
         wall_ms: Callable[[], int],
         changed: Callable[[str | None], None],
+        heard_of: Callable[[str], object],
         warn: Callable[[str], None],
         complain: Callable[[BaseException], None],
     ) -> None:
@@ -51,6 +52,7 @@ class Link:
         self._now = now
         self._wall_ms = wall_ms
         self._changed = changed
+        self._heard_of = heard_of
         self._warn = warn
         self._complain = complain
         self._channel = server.channel
@@ -60,7 +62,7 @@ class Link:
         self._away: str | None = NEW
         self._told: str | None = NEW
         self._warned: list[str] = []
-        self._ahead_s: float | None = None  # of this clock, to the server's
+        self._clock = ServerClock()
         self._calling_since: float | None = None
         self._run: str | None = None
         self._sha = ""
@@ -103,14 +105,8 @@ class Link:
     def server_ms(self) -> int:
         """The time as the server has it, in epoch milliseconds, so that who came first at any replica is first; without
         one, this machine's."""
-        if self._ahead_s is None:
-            return self._wall_ms()
-        return round((self._now() - self._ahead_s) * 1000)
-
-    def _set_clock(self, now: float) -> None:
-        ahead_s = self._now() - now
-        if self._ahead_s is None or abs(ahead_s - self._ahead_s) > MOVED_S:
-            self._ahead_s = ahead_s
+        ahead_s = self._clock.ahead_s
+        return self._wall_ms() if ahead_s is None else round((self._now() - ahead_s) * 1000)
 
     async def leave(self) -> None:
         """Give back everything, at the end. What cannot be said is found out by the lease."""
@@ -143,16 +139,16 @@ class Link:
             self._wanted.clear()
             lines = [line for line in self._lines.values() if line.has_something]
             calls = [(line.key, line.call(self.replica, self._run, self._channel)) for line in lines]
-            self._calling_since = self._now()
+            self._calling_since = called_at = self._now()
             replies = await self._server.evaluate(client, self._sha, calls)
             self._calling_since = None
             for line, packed in zip(lines, replies, strict=True):
-                self._answered(line, packed)
+                self._answered(line, packed, called_at)
 
-    def _answered(self, line: Line, packed: "bytes | Exception") -> None:
+    def _answered(self, line: Line, packed: "bytes | Exception", called_at: float) -> None:
         if isinstance(packed, bytes):
             reply = script.reply(packed)
-            self._set_clock(reply.now)
+            self._clock.heard(reply.now, called_at=called_at, now=self._now())
             line.answered(reply)
         elif isinstance(away := self._server.refused(packed), Away):
             raise away
@@ -173,9 +169,13 @@ class Link:
             asked = False
             if message["type"] == "message":
                 told = script.news(message["data"])
-                line = self._lines.get(told.key)
-                if line is not None and told.replica != self.replica:
+                if told.replica != self.replica and (line := self._line_of(told.key)) is not None:
                     line.heard(told)
+
+    def _line_of(self, key: str) -> Line | None:
+        if key not in self._lines:  # a limit may be set for a provider that nobody here has heard of
+            self._heard_of(key.removeprefix(f"{self._server.prefix}:{{").removesuffix("}:"))
+        return self._lines.get(key)
 
     async def _renew_for_ever(self) -> None:
         while True:

@@ -381,6 +381,7 @@ class Runtime:
             now=self.clock.now,
             wall_ms=self.clock.wall_ms,
             changed=self._state_changed,
+            heard_of=self.admission,
             warn=lambda why: log.warning("state.warning", why=why),
             complain=lambda error: log.error("state.refused", exc_info=error),
         )

@@ -52,7 +52,7 @@ def asked_for() -> int:
 
 
 def _named(replicas: int) -> str:
-    return f"{replicas} replicas" if replicas else "a file"
+    return f"replicas{replicas}" if replicas else "sqlite"
 
 
 def _leave_out(item: pytest.Item) -> None:

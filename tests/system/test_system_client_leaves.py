@@ -91,6 +91,7 @@ async def test_client_that_leaves_in_the_middle_of_a_stream_stops_the_upstream(r
     await another_is_served(rig)
 
 
+@pytest.mark.one_process(reason="one that goes to another replica does not use its connection")
 @pytest.mark.parametrize("final", ["data: [DONE]\n\n", 'event: message_stop\ndata: {"type":"message_stop"}\n\n'])
 async def test_client_that_closes_after_the_final_event_is_a_success(rig: Rig, final: str) -> None:
     """The upstream's end is read, so its connection serves the next request."""

@@ -17,9 +17,10 @@ UPSTREAMS = {"up": {"limit": 2, "cooldown": "0s", "usage": GATE}}
 async def two_run_and_wait(rig: Rig, *waiters: str, usage: Usage, **options: object) -> list[Call]:
     """Two in flight who found a free place, and the waiters behind them."""
     rig.up.usage = usage
-    await rig.ask("first")
-    await rig.ask("second")
-    calls = await rig.up.take(2)
+    calls = []
+    for name in ("first", "second"):
+        await rig.ask(name)
+        calls.append(await rig.up.call())
     await rig.line_up(*waiters, **options)
     return calls
 
@@ -241,6 +242,7 @@ async def test_poll_takes_no_slot_and_one_provider_is_polled_once(start: Starter
     await rig.until_status("p", inFlight=0, queued=2)
 
 
+@pytest.mark.one_process(reason="each replica has a log of its own")
 async def test_failing_polls_are_logged_once_a_minute_and_counted(start: Starter) -> None:
     rig = await start({"up": {"limit": 1, "cooldown": "0s", "usage": {**GATE, "interval": "100ms"}}})
     rig.up.usage = usage = Usage()

@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+import pytest
 from blackbox.admin import part
 from blackbox.rig import Rig, Starter
 from blackbox.waiting import until
@@ -38,6 +39,7 @@ async def one_waits_for_another(rig: Rig) -> None:
     await rig.at_rest()
 
 
+@pytest.mark.one_process(reason="the minute that runs is each replica's own until it ends")
 async def test_traffic_is_told_and_outlives_the_process(start: Starter) -> None:
     rig = await start(UPSTREAMS)
     await one_waits_for_another(rig)
@@ -77,6 +79,7 @@ async def test_who_waited_while_nobody_asked_is_told_afterwards(start: Starter) 
     assert max(point["oldestWaitMsMax"] for point in found) > 500
 
 
+@pytest.mark.one_process(reason="the minute that runs is each replica's own until it ends")
 async def test_refusal_is_a_mark_and_a_pause_that_is_counted(start: Starter) -> None:
     rig = await start(UPSTREAMS)
     client = await rig.ask("refused")

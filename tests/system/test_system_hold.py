@@ -48,6 +48,7 @@ async def test_one_request_is_one_slot(rig: Rig) -> None:
     await call.finish()
 
 
+@pytest.mark.one_process(reason="one that goes to another replica does not use its connection")
 async def test_request_sent_again_on_a_fresh_connection_is_still_one_slot(rig: Rig) -> None:
     """DBL-07, second half: the pooled connection turned out closed before a byte, so it was sent once more."""
     await rig.limit(2)

@@ -1,7 +1,7 @@
 # The limit as operators change it while traffic runs (spec §6.2, §12).
 
 import pytest
-from blackbox.admin import part
+from blackbox.admin import Reply, part
 from blackbox.call import Call
 from blackbox.rig import Rig, Starter
 from blackbox.waiting import never, until
@@ -96,9 +96,15 @@ async def test_bad_limit_is_400_and_names_the_field(rig: Rig, bad: object) -> No
 async def test_limit_may_be_set_for_a_provider_that_no_upstream_names(rig: Rig) -> None:
     path = "/concurrency/limits/not%20yet.example"
     assert (await rig.admin.put(path, {"limit": 3})).json == {"providerId": "not yet.example", "limit": 3}
-    entry = (await rig.admin.get("/concurrency/status/not%20yet.example")).json
-    assert (entry["limit"], entry["inFlight"], entry["queued"]) == (3, 0, 0)
+    for _ in range(3):  # other replicas have heard of it a moment later
+        reply = await until(lambda: answered(rig, "/concurrency/status/not%20yet.example"), what="a status")
+        assert (reply.json["limit"], reply.json["inFlight"], reply.json["queued"]) == (3, 0, 0)
     assert (await rig.admin.delete(path)).status == 204
+
+
+async def answered(rig: Rig, path: str) -> Reply | None:
+    reply = await rig.admin.get(path)
+    return reply if reply.status == 200 else None
 
 
 async def test_status_entry_has_every_key(rig: Rig) -> None:

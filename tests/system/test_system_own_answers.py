@@ -102,6 +102,7 @@ async def test_body_of_exactly_the_limit_passes(rig: Rig) -> None:
     await rig.finish(call, client)
 
 
+@pytest.mark.one_process(reason="each replica has a memory of its own, and a budget for it")
 async def test_waiting_bodies_share_a_budget(rig: Rig) -> None:
     await rig.ask("holder")
     await rig.up.call()

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from blackbox.waiting import until
 from blackbox.ws import UPGRADE
 from blackbox.ws_rig import Tunnels
 
@@ -95,8 +96,12 @@ async def test_tunnels_and_requests_share_one_limit_and_one_order(tunnels: Tunne
     (tunnel,) = await tunnels.line_up("3", upstream="mixed")
     status = await tunnels.rig.status("mixed")
     assert (status["inFlight"], status["held"], status["queued"]) == (2, 2, 2)
-    for slot in (await tunnels.rig.slots("mixed"))["slots"]:
-        assert (slot["phase"], slot["path"]) == ("streaming", "/v1/realtime")
+
+    async def shown() -> bool:  # who does not hold it knows its phase some seconds later
+        slots = (await tunnels.rig.slots("mixed"))["slots"]
+        return [(slot["phase"], slot["path"]) for slot in slots] == [("streaming", "/v1/realtime")] * 2
+
+    await until(shown)
     await asyncio.gather(held[0][0].close(), held[0][1].ended())
     assert (await request.answer()).status == 405, "the answer of a server that knows GET alone"
     await tunnel

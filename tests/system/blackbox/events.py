@@ -14,6 +14,8 @@ from blackbox.client import Headers, RawClient
 from blackbox.message import Dechunker, Head
 from blackbox.waiting import PATIENCE
 
+OF_ALL = ("paused", "resumed", "reduced", "limit_set", "cooldown_set")  # what replicas tell in the same order
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
@@ -80,37 +82,56 @@ class EventStream:
 
 
 class MergedEvents:
-    """Of several replicas, in the order in which they come. It ends when all have ended."""
+    """Of several replicas, whose order is known for each alone: `until` passes over what the same one told before. It
+    ends when all have ended."""
 
     def __init__(self, streams: Sequence[EventStream]) -> None:
         self.head = streams[0].head
         self._streams = streams
-        self._come: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._come: list[tuple[int, Event]] = []
+        self._news = asyncio.Event()
         self._told: list[Counter[str]] = [Counter() for _ in streams]
         self._tasks = [asyncio.create_task(self._read(number)) for number in range(len(streams))]
+        for task, stream in zip(self._tasks, streams, strict=True):
+            task.add_done_callback(lambda _, stream=stream: stream.close())  # no sooner: the loop still watches it
 
     def close(self) -> None:
-        for task, stream in zip(self._tasks, self._streams, strict=True):
+        for task in self._tasks:
             task.cancel()
-            stream.close()
 
     async def next(self) -> Event:
-        event = await self._come.get()
-        assert event is not None, "the streams of events ended"
-        return event
+        while not self._come:
+            await self._more()
+        return self._come.pop(0)[1]
 
     async def until(self, name: str, *, timeout: float = PATIENCE, **fields: Any) -> Event:
-        return await _first(self.next, name, timeout, fields)
+        try:
+            async with asyncio.timeout(timeout):
+                while True:
+                    for place, (number, event) in enumerate(self._come):
+                        if _is_that(event, name, fields):
+                            self._come[: place + 1] = [
+                                one for one in self._come[:place] if not _before(one, number, event)
+                            ]
+                            return event
+                    await self._more()
+        except TimeoutError:
+            raise AssertionError(f"no event {name} {fields}; these came: {self._come}") from None
+
+    async def _more(self) -> None:
+        assert not all(task.done() for task in self._tasks), "the streams of events ended"
+        self._news.clear()
+        await self._news.wait()
 
     async def _read(self, number: int) -> None:
         try:
             while True:
                 event = await self._streams[number].next()
                 if self._is_new(number, event):
-                    self._come.put_nowait(event)
+                    self._come.append((number, event))
+                    self._news.set()
         except (AssertionError, OSError):
-            if all(task.done() or task is asyncio.current_task() for task in self._tasks):
-                self._come.put_nowait(None)
+            asyncio.get_running_loop().call_soon(self._news.set)  # when this task is done
 
     def _is_new(self, number: int, event: Event) -> bool:
         """Whether no other replica has told it as often as this one."""
@@ -126,8 +147,17 @@ async def _first(come: Callable[[], Awaitable[Event]], name: str, timeout: float
         async with asyncio.timeout(timeout):
             while True:
                 event = await come()
-                if event.name == name and all(event.data.get(key) == value for key, value in fields.items()):
+                if _is_that(event, name, fields):
                     return event
                 seen.append(event)
     except TimeoutError:
         raise AssertionError(f"no event {name} {fields}; these came: {seen}") from None
+
+
+def _before(one: tuple[int, Event], number: int, event: Event) -> bool:
+    """Whether this was told before the `event` of replica `number`: by the same one, or both by all."""
+    return one[0] == number or (one[1].name in OF_ALL and event.name in OF_ALL)
+
+
+def _is_that(event: Event, name: str, fields: dict[str, Any]) -> bool:
+    return event.name == name and all(event.data.get(key) == value for key, value in fields.items())

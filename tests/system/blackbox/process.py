@@ -55,9 +55,10 @@ class Proxy:
     def admin(self) -> Admin:
         return Admin(self.admin_address)
 
-    async def metrics(self) -> list[str]:
-        """What /metrics says, of each process."""
-        return [(await self.admin.get("/metrics")).body.decode()]
+    @property
+    def admins(self) -> list[Admin]:
+        """One for each process."""
+        return [self.admin]
 
     async def events(self, headers: Headers) -> EventStream:
         """A reader of the events from now on."""

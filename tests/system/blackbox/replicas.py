@@ -50,9 +50,9 @@ class Replicas:
         chosen = next(self._operators)
         return Admin(chosen.admin_address, [one.admin_address for one in self.members if one is not chosen])
 
-    async def metrics(self) -> list[str]:
-        asked = [next(self._operators).admin.get("/metrics") for _ in self.members]
-        return [reply.body.decode() for reply in await asyncio.gather(*asked)]
+    @property
+    def admins(self) -> list[Admin]:
+        return [next(self._operators).admin for _ in self.members]
 
     async def events(self, headers: Headers) -> MergedEvents:
         opening = [EventStream.open(one.admin_address, "/concurrency/events", headers) for one in self.members]

@@ -169,7 +169,8 @@ class Rig:
 
     async def metric(self, name: str, **labels: str) -> float:
         """The sum of that metric's samples with these labels; 0 where there is none."""
-        return total(await self.proxy.metrics(), name, labels)
+        replies = [await admin.get("/metrics") for admin in self.proxy.admins]
+        return total([reply.body.decode() for reply in replies], name, labels)
 
     # --- rest ------------------------------------------------------------------------------------------------------
 
