@@ -55,6 +55,7 @@ class Line:
         self._sent: list[Said] = []
         self._doubtful: list[_Doubtful] = []
         self._number = 0
+        self._faulty = False  # what lies there is of no use, and is made anew
         self._begun = False  # something has been said, or is to be announced
 
     def __repr__(self) -> str:
@@ -98,6 +99,8 @@ class Line:
             steps: list[Step] = [["catch_up"], *(step for step, _ in self._sent)]
         else:
             steps = [self._listener.announcement()]
+            if self._faulty:
+                steps[0][1]["anew"] = True
             self._unsent = [said for said in self._unsent if _lasts(said)]
         self._number += 1
         return script.request(steps, replica=replica, number=self._number, run=run, channel=channel)
@@ -112,6 +115,7 @@ class Line:
             return
         if not self.announced:
             self.announced = True
+            self._faulty = False
             self._settle(reply.done or 0)
         self._listener.happened(reply.effects, reply.now, reply.standing, elsewhere=False)
         _tell(sent, reply.effects)
@@ -121,7 +125,7 @@ class Line:
     def failed(self, error: Exception) -> None:
         """The call was refused for what it says: a fault. What it said is lost, and what is here is announced anew."""
         sent, self._sent = self._sent, []
-        self.announced = False
+        self.announced, self._faulty = False, True
         for _, told in sent:
             if told is not None and not told.done():
                 told.set_exception(error)

@@ -46,12 +46,14 @@ class RedisScheduler:
         self._slots: dict[int, Slot] = {}
         self._poll = 0
         self._deadline: float | None = None
+        self._now = 0.0  # of the last call, for what the core does without a time
         self._calls = 0
         self._policy = policy
-        self._do(0.0, script.announcement({"policy": script.policy(policy), **start}))
+        self._do(self._now, script.announcement({"policy": script.policy(policy), **start}))
 
     def _ask(self, now: float, *steps: script.Step, now_ms: int | None = None) -> script.Reply:
         self._calls += 1
+        self._now = now
         asked = script.request(steps, replica="one", number=self._calls, run="1", now=now, now_ms=now_ms)
         answer = script.reply(self._call(keys=[self._key], args=[asked]))
         assert answer.now == now
@@ -122,7 +124,7 @@ class RedisScheduler:
         return self._do(now, ["drop", ticket.id, code])
 
     def drop_all(self, code: str) -> list[Effect]:
-        return self._do(0.0, ["drop_all", code])
+        return self._do(self._now, ["drop_all", code])
 
     def release(self, slot: Slot, now: float, *, reached: bool = True) -> list[Effect]:
         return self._do(now, ["release", slot.id, slot.grant, reached])
@@ -173,7 +175,7 @@ class RedisScheduler:
         return self._do(now, ["restore"])
 
     def set_cooldown(self, cooldown_s: float, by: str, *, learns: bool = False) -> list[Effect]:
-        return self._do(0.0, ["set_cooldown", cooldown_s, by, learns])
+        return self._do(self._now, ["set_cooldown", cooldown_s, by, learns])
 
     def set_policy(self, policy: Policy, now: float) -> list[Effect]:
         self._policy = policy
@@ -186,7 +188,7 @@ class RedisScheduler:
         return self._do(now, ["resume"])
 
     def star_changed(self, workspace: str) -> None:
-        self._do(0.0, ["star", workspace, workspace in self._stars])
+        self._do(self._now, ["star", workspace, workspace in self._stars])
 
     # --- time, and what can be read ---
 

@@ -41,6 +41,23 @@ local function save_state()
   call('SET', base .. 'state', cmsgpack.pack(S))
 end
 
+-- Everything but the stars and who lives; for keys that do not belong together. It looks through the whole database, so
+-- it is for faults alone.
+local KEPT = { stars = 'set', leases = 'zset' }
+local function wipe()
+  local pattern, cursor = string.gsub(base, '[%*%?%[%]\\]', '\\%0') .. '*', '0'
+  repeat
+    local found = call('SCAN', cursor, 'MATCH', pattern, 'COUNT', 1000)
+    cursor = found[1]
+    for _, key in ipairs(found[2]) do
+      local kind = KEPT[string.sub(key, #base + 1)]
+      if not kind or call('TYPE', key).ok ~= kind then
+        call('DEL', key)
+      end
+    end
+  until cursor == '0'
+end
+
 -- What happened, in order: {name, replica, …}; `replica` is whose request it is about, false: it is about them all.
 local out = {}
 local function tell(...)

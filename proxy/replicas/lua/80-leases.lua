@@ -74,6 +74,30 @@ function leases.expire()
   end
 end
 
+-- Whether there is more than there can be without a state.
+local function state_is_lost()
+  return call('EXISTS', base .. 'tickets', base .. 'queue', base .. 'held', base .. 'cooling', base .. 'calls') > 0
+end
+
+-- Whether what belongs together does: somebody may have taken a key away. An error, after which all begin anew.
+local function check()
+  local size = {}
+  for _, key in ipairs({ 'queue', 'rests', 'held', 'cooling', 'heads' }) do
+    size[key] = call('ZCARD', base .. key)
+  end
+  local cooling = S.in_flight - S.held - (S.gate.slot and 1 or 0)
+  local sound = size.queue == S.ready
+    and size.rests == S.resting
+    and size.held == S.held
+    and size.cooling == cooling
+    and call('HLEN', base .. 'rested') == cooling
+    and call('HLEN', base .. 'tickets') == S.ready + S.resting + S.held
+    and (size.heads > 0) == (S.ready > 0)
+  if not sound then
+    error('keys that begin with ' .. base .. ' do not belong together')
+  end
+end
+
 -- The replica goes, and leaves nothing behind.
 function steps.leave_all()
   bury(request.replica)
@@ -90,6 +114,7 @@ end
 
 -- Who lives, and how much of what the caller has is known.
 function steps.peers()
+  check()
   local known = call('SCARD', base .. 'of:' .. request.replica)
   tell('Peers', request.replica, known_replicas(), known)
 end

@@ -2,10 +2,13 @@
 --
 -- Rule: effects about another replica's requests are pushed to it; what concerns all, to all.
 
-load_state()
-local last, done = leases.last_calls()
 local first = request.steps[1]
 local announces = first and first[1] == 'announce'
+if announces and first[2].anew then
+  wipe()
+end
+load_state()
+local last, done = leases.last_calls()
 if not announces and not (last and S and S.run == run) then
   return cmsgpack.pack({ now = now, unknown = true })
 end
@@ -13,6 +16,10 @@ if last and request.number <= last then
   return cmsgpack.pack({ now = now, late = true })
 end
 if not S then
+  if state_is_lost() then
+    wipe()
+    last, done = nil, nil
+  end
   begin(first[2].start)
 end
 -- A clock that was set back would let nothing end for as long.
