@@ -37,6 +37,8 @@ local function bury(replica)
       S.recovering = nil
       queue.pump()
     end
+  else
+    S.announced[replica] = nil
   end
   if S.gate.polling and S.gate.by == replica then
     queue.poll_by_another()
@@ -108,6 +110,8 @@ local function take_over_held(said)
   end
   said.replica, said.granted, said.queued = request.replica, now - said.held_s, now - said.held_s
   said.held_s = nil
+  S.seq = S.seq + 1 -- its place among those that started together is not known any more
+  said.seq = said.seq or S.seq
   S.grants = math.max(S.grants, said.grant)
   S.held, S.in_flight = S.held + 1, S.in_flight + 1
   S.taken = S.taken + (said.taken and 1 or 0)
@@ -142,7 +146,7 @@ function leases.begin_recovery()
 end
 
 -- Everything that the replica holds and lets wait, as it knows it: {start, fresh, peers, held, waiting}; `after` of one
--- that waits is the last slot that it has given back. What Redis knows more of it is over, what it knows less is put in.
+-- that waits is the last slot that it has given back. `poll` is the last usage poll that it was asked for. What Redis knows more of it is over, what it knows less is put in.
 function steps.announce(said)
   local file = said.start.file
   if said.fresh and file then
@@ -190,5 +194,8 @@ function steps.announce(said)
     S.recovering = nil
   end
   tell('Peers', false, known_replicas())
+  if S.gate.polling and S.gate.by == request.replica and S.gate.number ~= said.poll then -- the word of it was lost
+    queue.poll_by_another()
+  end
   queue.pump()
 end
