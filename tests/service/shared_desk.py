@@ -20,6 +20,7 @@ from proxy.service.clock import Clock
 from proxy.service.shared_admission import SharedAdmission
 
 PATIENCE_S = 30.0
+EMPTY_AT_REST = {"held", "queue", "rests", "tickets", "of", "room", "heads", "progress", "cooling", "rested"}
 Starts = Mapping[str, Any]
 
 
@@ -73,9 +74,7 @@ class Shared:
         found = {}
         for packed in self.server.keys("*{p}:*"):
             name = packed.decode().partition("{p}:")[2]
-            if name.partition(":")[0] in ("held", "queue", "rests", "tickets", "of", "room", "heads", "progress"):
-                found[name] = self._size(packed)
-            elif name in ("cooling", "rested"):
+            if name.partition(":")[0] in EMPTY_AT_REST:
                 found[name] = self._size(packed)
         return found
 
@@ -175,9 +174,7 @@ class Replica:
     def remembered(self) -> int:
         """Of how many requests anything is kept here."""
         one = self.admission
-        return sum(
-            len(kept) for kept in (one._waiting, one._slots, one._ended, one._untold, one._refused_tickets)  # noqa: SLF001
-        )
+        return sum(len(kept) for kept in (one._waiting, one._slots, one._ended, one._untold, one._refused_tickets))
 
     def names(self) -> list[str]:
         return [type(effect).__name__ for effect in self.seen]

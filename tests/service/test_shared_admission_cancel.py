@@ -1,4 +1,4 @@
-"""A waiter of a shared queue that is cancelled at each moment: the slot ends with one holder or goes on; none is lost."""
+"""A waiter of a shared queue that is cancelled at each moment: its slot ends with one holder or goes on."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -214,7 +214,10 @@ async def test_put_back_after_it_was_taken_back_elsewhere_is_not_forgotten(serve
         slot = await one.acquire()
         late: list[tuple[str, tuple[object, ...]]] = []
         deeds = one.admission._deeds
-        one.admission._deeds = {**deeds, **{name: partial(told_later, late, name) for name in ("Reclaimed", "Released")}}
+        one.admission._deeds = {
+            **deeds,
+            **{name: partial(told_later, late, name) for name in ("Reclaimed", "Released")},
+        }
         two.admission.reclaim(slot)
         await until(lambda: len(late) == 2)
         one.admission._deeds = deeds
@@ -256,4 +259,3 @@ async def test_left_after_a_refusal_is_not_told_twice(server, own):
         one.release(slot)
         await at_rest(p)
         assert one.names() == ["Granted", "Queued", "Refused", "Released"]
-

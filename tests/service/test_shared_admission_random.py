@@ -1,4 +1,4 @@
-"""Hundreds of requests over three replicas, cancelled at random, while connections are killed and replicas come and go."""
+"""Hundreds of requests over three replicas, cancelled at random, while connections are killed and replicas change."""
 
 import asyncio
 import random
@@ -129,7 +129,11 @@ async def test_who_waits_is_served_in_the_order_of_all_though_connections_are_ki
         holder, slot = replicas[0], await replicas[0].acquire()
         waiting = {}
         for _ in range(24):
-            replica, workspace, started = chance.choice(replicas), chance.choice(("plain", "starred")), chance.randrange(9)
+            replica, workspace, started = (
+                chance.choice(replicas),
+                chance.choice(("plain", "starred")),
+                chance.randrange(9),
+            )
             task = await replica.waiter(workspace, started)
             waiting[task] = (workspace != "starred", started, p._ids, replica)
         for expected in sorted(waiting, key=lambda task: waiting[task][:3]):

@@ -185,7 +185,7 @@ function steps.announce(said)
   for _, one in ipairs(said.waiting) do
     local ticket = ticket_of(one.id)
     if ticket and ticket.grant then -- granted, and the word of it lost
-      tell('Granted', ticket.replica, ticket.id, ticket.grant, ticket.granted - ticket.queued)
+      tell('Granted', ticket.replica, ticket.id, ticket.grant, ticket.granted - (ticket.queued or ticket.granted))
     else
       take_over_waiting(one)
     end
