@@ -128,8 +128,8 @@ def announcement(
     """The first step at a server. `start` is what the provider starts with if nothing is known of it; where something
     is, what of it is configured counts if this process has just begun (`fresh`). `peers` are the replicas that this one
     knows of, `poll` is the last usage poll that it was asked for. `held` and `waiting` are its own, as `ticket` writes
-    them: the ones with `grant`, `held_s` and `taken`, the others with `waited_s`, with `seq` where it is known, and with
-    `after` where they have given back a slot."""
+    them: the ones with `grant`, `held_s` and `taken`, the others with `waited_s`, `seq` where it is known, and `after`
+    where they have given back a slot."""
     said = {"start": _without_none(start), "fresh": fresh, "poll": poll}
     return ["announce", {**said, "peers": [*peers], "held": [*held], "waiting": [*waiting]}]
 

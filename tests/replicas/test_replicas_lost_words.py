@@ -132,6 +132,20 @@ def test_what_it_knows_of_replicas_that_are_gone_does_not_grow(server):
     assert {key for key in provider.keys if key.startswith("of:")} == set()
 
 
+def test_nothing_is_given_to_whom_a_dead_replica_let_wait(server):
+    provider = Provider(server, limit=1, cooldown_s=1.0)
+    one, two = provider.replica("one"), provider.replica("two")
+    held = one.ask()
+    for started in range(20):
+        one.ask("a", started)
+    waiter = two.ask("a", 99)
+    assert names(one.say(["leave_all"])) == ["Released", "Buried"]
+    assert look(two)["state"]["grants"] == 1, held
+    provider.now += 1
+    two.say(["catch_up"])
+    assert list(two.held) == [waiter]
+
+
 # --- usage polls ------------------------------------------------------------------------------------------------------
 
 

@@ -72,7 +72,9 @@ class Crowd:
         elif what < 0.64:
             holding = chance.choice(shared.replicas).admission.holding()
             if holding:
-                chance.choice(shared.replicas).admission.reclaim(chance.choice(holding))
+                slot = chance.choice(holding)
+                shared.held.discard((slot.id, slot.grant))  # whose turn it is then may hear of it first
+                chance.choice(shared.replicas).admission.reclaim(slot)
 
     async def _replace(self, replica: Replica) -> None:
         """It leaves with all that it has, and another comes."""

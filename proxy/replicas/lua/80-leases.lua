@@ -14,15 +14,16 @@ local leases = {}
 local QUIET_S = LEASE_S / 2 -- replicas call at least each third of a lease
 
 local function bury(replica)
-  local held, waited = 0, 0
+  local held, waited = {}, 0
   for _, id in ipairs(call('SMEMBERS', base .. 'of:' .. replica)) do
-    local ticket = ticket_of(id)
-    if ticket and ticket.grant then
-      held = held + 1
-      queue.let_go(ticket, true)
-    elseif waiting.remove(id) then
+    if waiting.remove(id) then -- before a slot is given back, which would be theirs
       waited = waited + 1
+    else
+      held[#held + 1] = ticket_of(id)
     end
+  end
+  for _, ticket in ipairs(held) do
+    queue.let_go(ticket, true)
   end
   call('DEL', base .. 'of:' .. replica)
   call('ZREM', base .. 'leases', replica)
@@ -30,7 +31,7 @@ local function bury(replica)
   if S.waker == replica then
     S.waker = nil
   end
-  tell('Buried', false, replica, held, waited)
+  tell('Buried', false, replica, #held, waited)
   if S.recovering then
     S.recovering.awaited[replica] = nil
     if not next(S.recovering.awaited) then
