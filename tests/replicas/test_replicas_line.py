@@ -1,4 +1,4 @@
-"""What one replica says of one provider: in which order, how much at once, and what again when a call was interrupted."""
+"""What one replica says of one provider: in which order, how much at once, and what again after an interruption."""
 
 import asyncio
 
