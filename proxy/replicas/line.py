@@ -56,6 +56,7 @@ class Line:
         self._doubtful: list[_Doubtful] = []
         self._number = 0
         self._faulty = False  # what lies there is of no use, and is made anew
+        self._announcing = False  # it is under way
         self._begun = False  # something has been said, or is to be announced
 
     def __repr__(self) -> str:
@@ -63,7 +64,9 @@ class Line:
 
     def say(self, *step: object) -> None:
         """Soon."""
-        self._unsent.append((list(step), None))
+        # Before an announcement is made, it says all that does not last.
+        if self.announced or self._announcing or step[0] in LASTING:
+            self._unsent.append((list(step), None))
         self._begun = True
         self._wake()
 
@@ -81,10 +84,12 @@ class Line:
         self._wake()
 
     def renew(self) -> None:
-        """Say what is to be said now and then."""
+        """Say what is to be said now and then; after a fault that is the announcement."""
         if self.announced:
             for step in self._listener.renewal():
                 self.say(*step)
+        elif self._begun:
+            self._wake()
 
     @property
     def has_something(self) -> bool:
@@ -98,6 +103,7 @@ class Line:
             self._sent, self._unsent = self._unsent[:MOST], self._unsent[MOST:]
             steps: list[Step] = [["catch_up"], *(step for step, _ in self._sent)]
         else:
+            self._announcing = True
             steps = [self._listener.announcement()]
             if self._faulty:
                 steps[0][1]["anew"] = True
@@ -107,7 +113,7 @@ class Line:
 
     def answered(self, reply: Reply) -> None:
         """What came of the call."""
-        sent, self._sent = self._sent, []
+        sent, self._sent, self._announcing = self._sent, [], False
         if reply.unknown or reply.late:
             self._unsent = [*sent, *self._unsent]
             self.announced = False
@@ -125,7 +131,8 @@ class Line:
     def failed(self, error: Exception) -> None:
         """The call was refused for what it says: a fault. What it said is lost, and what is here is announced anew."""
         sent, self._sent = self._sent, []
-        self.announced, self._faulty = False, True
+        self.announced = self._announcing = False
+        self._faulty = True
         for _, told in sent:
             if told is not None and not told.done():
                 told.set_exception(error)
@@ -135,7 +142,8 @@ class Line:
         if self._sent:
             self._doubtful.append(_Doubtful(self._number, self._sent))
         self._sent = []
-        self.announced = False
+        self.announced = self._announcing = False
+        self._unsent = [said for said in self._unsent if _lasts(said)]
 
     def heard(self, news: News) -> None:
         """What was pushed."""
@@ -154,7 +162,8 @@ class Line:
 
 
 def _lasts(said: Said) -> bool:
-    return said[0][0] in LASTING or said[1] is not None
+    step, told = said
+    return step[0] in LASTING or (told is not None and not told.done())
 
 
 def _tell(said: Sequence[Said], effects: list[Raw]) -> None:

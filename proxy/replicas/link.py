@@ -10,7 +10,7 @@
 import asyncio
 import random
 import socket
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -225,11 +225,21 @@ async def _until_one_ends(*work: Coroutine[Any, Any, None]) -> None:
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        running = set(tasks)
-        while running:  # Python 3.11's wait_for, which redis-py uses, loses a cancellation now and then
-            for task in running:
-                task.cancel()
-            _, running = await asyncio.wait(running, timeout=CANCEL_S)
-    for task in tasks:
-        if not task.cancelled() and (error := task.exception()) is not None:
+        await _end(tasks)
+    for error in [task.exception() for task in tasks if not task.cancelled()]:  # all are asked, else asyncio complains
+        if error is not None:
             raise error
+
+
+async def _end(tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Cancel all and wait for them, though whoever waits is cancelled meanwhile."""
+    running, cancelled = set(tasks), False
+    while running:  # Python 3.11's wait_for, which redis-py uses, loses a cancellation now and then
+        for task in running:
+            task.cancel()
+        try:
+            _, running = await asyncio.wait(running, timeout=CANCEL_S)
+        except asyncio.CancelledError:
+            cancelled = True
+    if cancelled:
+        raise asyncio.CancelledError

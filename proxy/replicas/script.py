@@ -120,16 +120,18 @@ def announcement(
     start: Mapping[str, Any],
     *,
     fresh: bool = False,
+    poll: int = 0,
     peers: Sequence[str] = (),
     held: Sequence[Mapping[str, Any]] = (),
     waiting: Sequence[Mapping[str, Any]] = (),
 ) -> Step:
     """The first step at a server. `start` is what the provider starts with if nothing is known of it; where something
     is, what of it is configured counts if this process has just begun (`fresh`). `peers` are the replicas that this one
-    knows of. `held` and `waiting` are its own, as `ticket` writes them: the ones with `grant`, `held_s` and `taken`,
-    the others with `waited_s`, with `seq` where it is known, and with `after` where they have given back a slot."""
-    said = {"start": _without_none(start), "fresh": fresh, "peers": [*peers], "held": [*held], "waiting": [*waiting]}
-    return ["announce", said]
+    knows of, `poll` is the last usage poll that it was asked for. `held` and `waiting` are its own, as `ticket` writes
+    them: the ones with `grant`, `held_s` and `taken`, the others with `waited_s`, `seq` where it is known, and `after`
+    where they have given back a slot."""
+    said = {"start": _without_none(start), "fresh": fresh, "poll": poll}
+    return ["announce", {**said, "peers": [*peers], "held": [*held], "waiting": [*waiting]}]
 
 
 def refusal(status: int, kind: str, retry_after_ms: int | None) -> dict[str, Any]:

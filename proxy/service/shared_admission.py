@@ -145,6 +145,7 @@ class SharedAdmission(Admission):
             "PollUsage": self._ask_for_usage,
             "Peers": self._compare,
         }
+        self._poll_heard = 0  # the number of the last usage poll that was ours to ask for
         self._fresh = True  # the server has not heard what this process is configured with
         self._mirror: Mirror | None = None
         self._view = Scheduler(
@@ -178,10 +179,11 @@ class SharedAdmission(Admission):
                 effects = await self._line.ask("look", most)
         except TimeoutError:
             return  # the state says that it is away; what was seen last is shown
-        for name, _, *said in effects:
-            if name == "Look":
-                self._mirror = mirror = self._mirrored(said[0])
-                self._view.show(mirror.queue, mirror.refusals)
+        # Of all who looked in the same call: whoever asked for fewer has more than enough.
+        looks = [said[0] for name, _, *said in effects if name == "Look"]
+        if looks:
+            self._mirror = mirror = self._mirrored(max(looks, key=_seen))
+            self._view.show(mirror.queue, mirror.refusals)
 
     def _mirrored(self, seen: Mapping[str, Any]) -> Mirror:
         tickets = {one.ticket.id: one.ticket for one in self._waiting.values()}
@@ -237,8 +239,8 @@ class SharedAdmission(Admission):
             if future.done() and not future.cancelled():
                 if future.exception() is None:
                     self.release(future.result(), reached=False)
-            else:
-                self._waiting.pop(ticket.id, None)
+            elif self._waiting.get(ticket.id) is waiting:  # else it was granted or refused in this moment
+                del self._waiting[ticket.id]
                 self._line.say("leave", ticket.id)
                 self._observe(self.provider_id, Left(ticket, self._now() - waiting.asked_at))
             raise
@@ -329,10 +331,18 @@ class SharedAdmission(Admission):
         self._line.say("set_limit", limit or False, by, learns)
 
     def read_limit(self, limit: int | None, *, learns: bool) -> None:
-        self._line.say("file_limit", AUTO if learns else limit or False, limit or False, learns)
+        said = AUTO if learns else limit or False
+        self._from_file(limit_said=said, limit=limit or False, learns_limit=learns)
+        self._line.say("file_limit", said, limit or False, learns)
 
     def read_cooldown(self, cooldown_s: float, *, learns: bool) -> None:
-        self._line.say("file_cooldown", AUTO_S if learns else cooldown_s, cooldown_s, learns)
+        said_s = AUTO_S if learns else cooldown_s
+        self._from_file(cooldown_said=said_s, cooldown_s=cooldown_s, learns_cooldown=learns)
+        self._line.say("file_cooldown", said_s, cooldown_s, learns)
+
+    def _from_file(self, **said: Any) -> None:
+        """A server that has forgotten everything is told what the file says now."""
+        self._start = {**self._start, "file": {**self._start.get("file", {}), **said}}
 
     def restore(self) -> None:
         self._line.say("restore")
@@ -342,7 +352,8 @@ class SharedAdmission(Admission):
 
     def set_policy(self, policy: Policy) -> None:
         self._policy = policy
-        self._line.say("set_policy", _shared(policy))
+        self._start = {**self._start, "policy": _shared(policy)}
+        self._line.say("set_policy", self._start["policy"])
 
     def pause(self, duration_s: float) -> None:
         self._line.say("pause", duration_s)
@@ -361,7 +372,7 @@ class SharedAdmission(Admission):
 
     def drop_all(self, code: str) -> None:
         for waiting in list(self._waiting.values()):
-            self._refuse(waiting.ticket.id, code)
+            self._refused(waiting.ticket.id, code)
         self._line.say("drop_all", code, self._link.replica)
 
     async def settled(self) -> None:
@@ -426,24 +437,32 @@ class SharedAdmission(Admission):
             }
             for one in self._waiting.values()
         ]
-        fresh, self._fresh = self._fresh, False
         start = {**self._start, **self._known(), "stars": sorted(self._stars)}
-        return script.announcement(start, fresh=fresh, peers=self._peers, held=held, waiting=waiting)
+        return script.announcement(
+            start, fresh=self._fresh, poll=self._poll_heard, peers=self._peers, held=held, waiting=waiting
+        )
 
     def _known(self) -> dict[str, Any]:
         """What this replica knows of a provider of which the server may have forgotten everything."""
         if not self._heard:
             return {}
-        seen, now, standing = self._view.snapshot(self._now()), self._now(), self._standing
-        paused_until, strikes_until_at = standing.paused_until, seen.strikes_until_at
-        return {
+        now, standing, paused_until = self._now(), self._standing, self._standing.paused_until
+        known = {
             "limit": standing.limit,
+            "cooldown_s": standing.cooldown_s,
+            "pause_left_s": None if paused_until is None else paused_until + self._ahead_s - now,
+            "pause_cause": self._start.get("pause_cause") or Kind.RATE.value,
+        }
+        if self._mirror is None:  # nobody has looked yet
+            return known
+        seen = self._view.snapshot(now)
+        strikes_until_at = seen.strikes_until_at
+        return {
+            **known,
             "original": seen.auto_reduced_from,
             "evidence": [script.told(one) for one in seen.evidence],
             "learns_limit": seen.learns_limit,
-            "cooldown_s": standing.cooldown_s,
             "learns_cooldown": seen.learns_cooldown,
-            "pause_left_s": None if paused_until is None else paused_until + self._ahead_s - now,
             "pause_cause": seen.pause_cause or Kind.RATE.value,
             "strikes": seen.strikes,
             "strikes_left_s": None if strikes_until_at is None else strikes_until_at - now,
@@ -512,6 +531,9 @@ class SharedAdmission(Admission):
     def _reclaimed(self, ticket_id: int, grant: int, why: str, after_s: float) -> None:
         slot = self._slots.get(ticket_id)
         if slot is None or slot.grant != grant:
+            waiting = self._waiting.get(ticket_id)
+            if waiting is not None and waiting.after == grant:  # taken back before it was put back, which did nothing
+                self._line.say("request", script.ticket(waiting.ticket))
             return
         holder = slot.holder
         self._drop_slot(slot)
@@ -531,6 +553,7 @@ class SharedAdmission(Admission):
             self._note(RateLimited(ticket, script.rate_limit(seen)))
 
     def _ask_for_usage(self, ticket_id: int, number: int) -> None:
+        self._poll_heard = number
         waiting = self._waiting.get(ticket_id)
         if waiting is None:  # its client has left, and nobody else's credentials may be taken
             self._line.say("unasked", number)
@@ -557,8 +580,9 @@ class SharedAdmission(Admission):
         if name == "Turn":
             if elsewhere:
                 self._overhear_turn(*json.loads(said[0]))
-        elif name == "Peers":
+        elif name == "Peers":  # somebody has announced itself: if not another, we have been heard
             self._peers = list(said[0])
+            self._fresh = self._fresh and elsewhere
         elif name == "Starred":
             if elsewhere:
                 self._overhear_star(said[0], said[1])
@@ -614,6 +638,11 @@ class SharedAdmission(Admission):
             self._line.say("catch_up")
         elif self._due_at < inf:
             self._start_timer()
+
+
+def _seen(look: Mapping[str, Any]) -> int:
+    """How many who wait were looked at."""
+    return len(look["waiting"] or ()) + len(look["resting"] or ())
 
 
 def _shared(policy: Policy) -> dict[str, Any]:

@@ -35,7 +35,7 @@ class Both:
         def both(*given: Any, **more: Any) -> Any:
             theirs = other(*(self._other.slot(one) if isinstance(one, Slot) else one for one in given), **more)
             ours = one(*given, **more)
-            assert told(theirs) == told(ours), name
+            assert told(theirs) == told(ours), (name, told(theirs), told(ours))
             return ours
 
         return both

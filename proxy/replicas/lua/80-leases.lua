@@ -14,15 +14,16 @@ local leases = {}
 local QUIET_S = LEASE_S / 2 -- replicas call at least each third of a lease
 
 local function bury(replica)
-  local held, waited = 0, 0
+  local held, waited = {}, 0
   for _, id in ipairs(call('SMEMBERS', base .. 'of:' .. replica)) do
-    local ticket = ticket_of(id)
-    if ticket and ticket.grant then
-      held = held + 1
-      queue.let_go(ticket, true)
-    elseif waiting.remove(id) then
+    if waiting.remove(id) then -- before a slot is given back, which would be theirs
       waited = waited + 1
+    else
+      held[#held + 1] = ticket_of(id)
     end
+  end
+  for _, ticket in ipairs(held) do
+    queue.let_go(ticket, true)
   end
   call('DEL', base .. 'of:' .. replica)
   call('ZREM', base .. 'leases', replica)
@@ -30,13 +31,15 @@ local function bury(replica)
   if S.waker == replica then
     S.waker = nil
   end
-  tell('Buried', false, replica, held, waited)
+  tell('Buried', false, replica, #held, waited)
   if S.recovering then
     S.recovering.awaited[replica] = nil
     if not next(S.recovering.awaited) then
       S.recovering = nil
       queue.pump()
     end
+  else
+    S.announced[replica] = nil
   end
   if S.gate.polling and S.gate.by == replica then
     queue.poll_by_another()
@@ -133,6 +136,8 @@ local function take_over_held(said)
   end
   said.replica, said.granted, said.queued = request.replica, now - said.held_s, now - said.held_s
   said.held_s = nil
+  S.seq = S.seq + 1 -- its place among those that started together is not known any more
+  said.seq = said.seq or S.seq
   S.grants = math.max(S.grants, said.grant)
   S.held, S.in_flight = S.held + 1, S.in_flight + 1
   S.taken = S.taken + (said.taken and 1 or 0)
@@ -167,7 +172,7 @@ function leases.begin_recovery()
 end
 
 -- Everything that the replica holds and lets wait, as it knows it: {start, fresh, peers, held, waiting}; `after` of one
--- that waits is the last slot that it has given back. What Redis knows more of it is over, what it knows less is put in.
+-- that waits is the last slot that it has given back. `poll` is the last usage poll that it was asked for. What Redis knows more of it is over, what it knows less is put in.
 function steps.announce(said)
   local file = said.start.file
   if said.fresh and file then
@@ -208,7 +213,7 @@ function steps.announce(said)
   for _, one in ipairs(said.waiting) do
     local ticket = ticket_of(one.id)
     if ticket and ticket.grant then -- granted, and the word of it lost
-      tell('Granted', ticket.replica, ticket.id, ticket.grant, ticket.granted - ticket.queued)
+      tell('Granted', ticket.replica, ticket.id, ticket.grant, ticket.granted - (ticket.queued or ticket.granted))
     else
       take_over_waiting(one)
     end
@@ -217,5 +222,8 @@ function steps.announce(said)
     S.recovering = nil
   end
   tell('Peers', false, known_replicas())
+  if S.gate.polling and S.gate.by == request.replica and S.gate.number ~= said.poll then -- the word of it was lost
+    queue.poll_by_another()
+  end
   queue.pump()
 end
