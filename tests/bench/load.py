@@ -17,7 +17,7 @@ from .messages import ANSWER, MARK, PATH, STREAM_END, dated_now, post, stamps
 
 PATIENCE_S = 30.0
 OK = b"HTTP/1.1 200 "
-ROOM = 64  # calls under way at one address, as far as a pace goes; more would fail
+ROOM = 400  # calls under way at one address, as far as a pace goes; more would fail
 AT_ONCE = 200  # connections in the making: a burst of thousands would overflow a listen queue
 Address = list[Any]  # host and port, as JSON has it
 
