@@ -22,7 +22,8 @@ FORMATTED := proxy tests setup.py $(wildcard .ci/*.py)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help serve demo test test-clients test-replicas test-compiled check lint fuzz compiled bench bench-rivals lock system-packages axe clean
+.PHONY: help serve demo test test-clients test-replicas test-compiled check lint fuzz compiled bench bench-replicas \
+  bench-rivals lock system-packages axe clean
 
 help:
 	@echo 'make serve   install and start the proxy (ARGS="--limit umans=4" passes options; PYTHON=/path picks one)'
@@ -34,6 +35,7 @@ help:
 	@echo 'make check   format and lint check, types, layers, tests with branch coverage'
 	@echo 'make fuzz    hostile bytes against the parsers and a live proxy for minutes (MINUTES=10)'
 	@echo 'make bench   what the proxy costs beside HAProxy and nginx (ARGS="--quick"; ARGS="--help" says more)'
+	@echo 'make bench-replicas   what it costs to share a queue through Redis, beside one process'
 	@echo 'make test-compiled   the tests of what can be compiled, compiled'
 	@echo 'make bench-rivals   beside other proxies in Python, which it installs into $(VENV)-rivals'
 	@echo 'make lock    write constraints.txt anew'
@@ -71,6 +73,9 @@ lint: $(VENV)/developing
 bench: $(VENV)/developing system-packages $(if $(findstring --plot,$(ARGS)),$(VENV)/drawing)
 	@$(MAKE) --no-print-directory VENV=$(VENV) $(COPY)/built || echo 'Nothing can be compiled here: the sources are measured' >&2
 	@$(BIN)/python -m tests.bench $$(test ! -e $(COPY)/built || echo --compiled $(COPY)) $(ARGS)
+
+bench-replicas: $(VENV)/developing system-packages
+	@$(BIN)/python -m tests.bench --only replicas $(ARGS)
 
 bench-rivals: $(VENV)/developing $(VENV)-rivals/installed
 	@$(BIN)/python -m tests.bench --only rivals $(ARGS)
@@ -129,7 +134,8 @@ $(VENV)-rivals/installed: tests/bench/rivals.txt
 # and columns of the bench are empty.
 SYSTEM = systemd-analyze:systemd haproxy:haproxy chromium:chromium npm:npm redis-server:redis-server promtool:prometheus \
   faketime:faketime ip:iproute2 /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf:fonts-dejavu-core
-bench: SYSTEM = haproxy:haproxy nginx:nginx
+bench: SYSTEM = haproxy:haproxy nginx:nginx redis-server:redis-server
+bench-replicas: SYSTEM = redis-server:redis-server
 system-packages:
 	@missing=; for pair in $(SYSTEM); do \
 	  command -v "$${pair%:*}" >/dev/null || test -e "$${pair%:*}" || missing="$$missing $${pair#*:}"; done; \

@@ -129,7 +129,8 @@ class Server:
     def refused(self, error: Exception) -> Exception:
         """The error as it is, where it is a script's own fault, so that another attempt would end alike; else Away."""
         known = isinstance(error, (NoScriptError, NoPermissionError, *(kind for kind, _ in _WHY)))
-        if isinstance(error, ResponseError) and not known and "user_script" in str(error) and not _coded(error):
+        about_us = known or (isinstance(error, ResponseError) and (_coded(error) or _denied(error)))
+        if isinstance(error, ResponseError) and not about_us and "user_script" in str(error):
             return error
         return self.away(error)
 
@@ -247,6 +248,8 @@ class Server:
         return "refuses the user or the password" if given else "asks for a password, and none is given"
 
     def _answered(self, error: ResponseError) -> str:
+        if _denied(error):
+            return f"does not let its user do what is needed: {self._said(error)}"
         return _coded(error) or f"refuses: {self._said(error)}"
 
     def _said(self, error: BaseException) -> str:
@@ -346,6 +349,11 @@ async def _info(client: Client, *sections: str) -> list[Mapping[str, Any]]:
 
 def _coded(error: ResponseError) -> str | None:
     return _WHY_OF_CODE.get(str(error).partition(" ")[0])
+
+
+def _denied(error: ResponseError) -> bool:
+    """Whether it is a right that was missing within a script, for which redis-py has no class."""
+    return str(error).startswith("The user executing the script can't")
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from .child import Child
 from .front import Front
@@ -19,6 +19,7 @@ from .fronts import FRONTS, present
 from .processor import Processor, cores, machine_ns
 
 PATIENCE_S = 60.0
+Started = TypeVar("Started", bound=Front)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +37,7 @@ class Plan:
     waiters: tuple[int, ...] = (100, 1000, 10_000)
     bodies: tuple[int, ...] = (1 << 10, 1 << 16, 1 << 20, 1 << 24, 1 << 28, 1 << 30)
     seeds: int = 10
+    depth_batches: int = 10
 
 
 QUICK = Plan(
@@ -50,6 +52,7 @@ QUICK = Plan(
     waiters=(100, 1000),
     bodies=(1 << 10, 1 << 26),
     seeds=3,
+    depth_batches=3,
 )
 
 
@@ -122,14 +125,21 @@ class Bench:
     ) -> Iterator[list[Front]]:
         """New processes, those of `some` that are installed."""
         with contextlib.ExitStack() as stack:
-            running: list[Front] = []
-            for kind in present(some):
-                self._started += 1
-                directory = self._directory / f"{kind.name}-{self._started}"
-                front = kind(directory, self.front_core, self.upstream_port, queue)
-                stack.callback(front.stop)
-                running.append(front)
-            yield running
+            yield [self.start(stack, kind, queue) for kind in present(some)]
+
+    def start(
+        self,
+        stack: contextlib.ExitStack,
+        kind: type[Started],
+        queue: Mapping[str, Any] | None = None,
+        core: int | None = None,
+    ) -> Started:
+        """A new process, on the front's core unless another one is said; it ends with `stack`."""
+        self._started += 1
+        directory = self._directory / f"{kind.name}-{self._started}"
+        front = kind(directory, self.front_core if core is None else core, self.upstream_port, queue)
+        stack.callback(front.stop)
+        return front
 
     def watch(self, front: Front, count: Callable[[], int]) -> Window:
         """Looks on for the plan's time, after its warm-up, while units are being done."""

@@ -85,10 +85,11 @@ class Slotgate(Front):
         url = f"http://127.0.0.1:{upstream}"
         options = dict(queue or NO_WAITING)
         names = options.pop("names", ["up"])
+        state = options.pop("state", str(self.directory / "state.db"))
         config = {
             "listen": f"127.0.0.1:{self.port}",
             "admin": {"listen": f"127.0.0.1:{self._admin}"},
-            "state": str(self.directory / "state.db"),
+            "state": state,
             "queue": {"max_waiting": 100_000, "max_wait": "1h"},
             "upstreams": {name: {"url": url, "provider": name, **options} for name in names},
         }

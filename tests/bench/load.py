@@ -4,17 +4,20 @@
 # Rule 2: no caller hangs for ever: what has not come PATIENCE_S after the end is lost.
 
 import asyncio
+import random
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from .bulk import transfer
 from .child import Command, serve
-from .messages import ANSWER, MARK, PATH, STREAM_END, post, stamps
+from .messages import ANSWER, MARK, PATH, STREAM_END, dated_now, post, stamps
 
 PATIENCE_S = 30.0
 OK = b"HTTP/1.1 200 "
+ROOM = 400  # calls under way at one address, as far as a pace goes; more would fail
 AT_ONCE = 200  # connections in the making: a burst of thousands would overflow a listen queue
 Address = list[Any]  # host and port, as JSON has it
 
@@ -22,9 +25,10 @@ Address = list[Any]  # host and port, as JSON has it
 class Caller(asyncio.Protocol):
     """Asks, and asks again when the answer is there."""
 
-    def __init__(self, calls: "Calls", message: bytes) -> None:
+    def __init__(self, calls: "Calls", message: bytes, dated: bool = False) -> None:
         self._calls = calls
         self._message = message
+        self._dated = dated
         self._held = b""
         self.asking = False
 
@@ -34,7 +38,7 @@ class Caller(asyncio.Protocol):
     def ask(self) -> None:
         self.asking = True
         self._calls.sent += 1
-        self.transport.write(self._message)
+        self.transport.write(dated_now(self._message) if self._dated else self._message)
 
     def data_received(self, data: bytes) -> None:
         if self._held:
@@ -58,12 +62,22 @@ class Calls:
         self.running = False
         self.sent = self.good = 0
 
-    async def open(self, address: Address, at_once: int, targets: list[str] | None = None) -> None:
-        messages = [post(target) for target in targets or [f"{PATH}?short"]]
+    async def open(
+        self,
+        address: Address,
+        at_once: int,
+        targets: list[str] | None = None,
+        others: Sequence[Address] = (),
+        dated: bool = False,
+    ) -> None:
+        """So many at the address, and so many at each of the `others`; `dated` ones begin a prompt with each call."""
+        messages = [post(target, dated) for target in targets or [f"{PATH}?short"]]
         self.sent = self.good = 0
-        self._callers = await connected(
-            address, [lambda n=n: Caller(self, messages[n % len(messages)]) for n in range(at_once)]
-        )
+        self._callers = []
+        for each in (address, *others):
+            self._callers += await connected(
+                each, [lambda n=n: Caller(self, messages[n % len(messages)], dated) for n in range(at_once)]
+            )
 
     async def start(self, apart_s: float = 0.0) -> None:
         self.running = True
@@ -87,6 +101,65 @@ class Calls:
         for caller in self._callers:
             caller.transport.abort()
         self._callers.clear()
+
+
+class Timed(asyncio.Protocol):
+    """Asks once in a while, and tells how long the answer took."""
+
+    def __init__(self, pace: "Pace", idle: "deque[Timed]") -> None:
+        self._pace = pace
+        self._idle = idle
+        self._held = b""
+        self._asked_at = 0.0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)  # uvloop's are none by inheritance
+        self._idle.append(self)
+
+    def ask(self) -> None:
+        self._asked_at = time.perf_counter()
+        self.transport.write(_SHORT)
+
+    def data_received(self, data: bytes) -> None:
+        data, self._held = self._held + data, b""
+        if not data.endswith(ANSWER):
+            self._held = data
+        elif data.startswith(OK):
+            self._pace.took.append(time.perf_counter() - self._asked_at)
+            self._idle.append(self)
+
+
+class Pace:
+    """Short POSTs at so many a second, whatever becomes of those before: at each address in turn, apart by chance, so
+    that now and then some are under way together."""
+
+    def __init__(self) -> None:
+        self._idle: list[deque[Timed]] = []
+        self.took: list[float] = []
+
+    async def ask(self, addresses: list[Address], a_second: float, seconds: float) -> tuple[list[float], int]:
+        """Seconds of each call, and how many were lost."""
+        self.took = []
+        self._idle = [deque() for _ in addresses]
+        made: list[Timed] = []
+        for address, idle in zip(addresses, self._idle, strict=True):
+            made += await connected(address, [lambda idle=idle: Timed(self, idle)] * ROOM)
+        asked = await self._ask_all(a_second, int(a_second * seconds))
+        until = time.monotonic() + PATIENCE_S
+        while len(self.took) < asked and time.monotonic() < until:
+            await asyncio.sleep(0.01)
+        for one in made:
+            one.transport.abort()
+        return self.took, asked - len(self.took)
+
+    async def _ask_all(self, a_second: float, calls: int) -> int:
+        chance, loop = random.Random(calls), asyncio.get_running_loop()
+        due_at = loop.time()
+        for number in range(calls):
+            due_at += chance.expovariate(a_second)
+            await asyncio.sleep(max(0.0, due_at - loop.time()))
+            self._idle[number % len(self._idle)].popleft().ask()
+        return calls
 
 
 class Reader(asyncio.Protocol):
@@ -152,6 +225,7 @@ class Streams:
 
 
 _STREAM = post(f"{PATH}?stream")
+_SHORT = post(f"{PATH}?short")
 
 
 async def connected(address: Address, factories: list[Any]) -> list[Any]:
@@ -166,7 +240,7 @@ async def connected(address: Address, factories: list[Any]) -> list[Any]:
 
 async def one_at_a_time(address: Address, calls: int) -> tuple[list[float], int]:
     """Seconds of each of `calls` on one connection, and how many were lost. Blocking: no event loop is in its way."""
-    message, took, lost = post(f"{PATH}?short"), [], 0
+    message, took, lost = _SHORT, [], 0
     with socket.create_connection(tuple(address), PATIENCE_S) as sock:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for _ in range(calls):
@@ -181,7 +255,7 @@ async def one_at_a_time(address: Address, calls: int) -> tuple[list[float], int]
 
 
 async def commands() -> Mapping[str, Command]:
-    calls, streams = Calls(), Streams()
+    calls, streams, pace = Calls(), Streams(), Pace()
     return {
         "open_calls": calls.open,
         "start_calls": calls.start,
@@ -193,6 +267,7 @@ async def commands() -> Mapping[str, Command]:
         "take_delays": streams.take_delays,
         "close_streams": streams.close,
         "one_at_a_time": one_at_a_time,
+        "ask_at_a_pace": pace.ask,
         "transfer": transfer,
     }
 

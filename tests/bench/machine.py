@@ -8,8 +8,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 from .child import TOP
-from .fronts import Slotgate, present
+from .fronts import FRONTS, Slotgate, present
 from .processor import cores
+from .replicas import Redis
 
 
 def facts() -> dict[str, str]:
@@ -20,7 +21,7 @@ def facts() -> dict[str, str]:
         "system": f"{platform.system()} {platform.release()}",
         "python": f"{platform.python_implementation()} {platform.python_version()}, uvloop {version('uvloop')}",
         "slotgate is": "compiled" if Slotgate.home != TOP else "plain",
-        **{front.name: front.version() for front in present()},
+        **{front.name: front.version() for front in present((*FRONTS, Redis))},
         "load average": f"{os.getloadavg()[0]:.2f} at the beginning",
     }
 

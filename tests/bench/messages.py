@@ -1,14 +1,16 @@
 # The bytes that go through the fronts.
 #
 # Rule 1: MARK is in each event once and nowhere else, so that events are counted however their bytes were cut.
-# Rule 2: the upstream knows what to do by the query: ?short, ?stream, ?up, ?down=BYTES, ?paced=KEY.
+# Rule 2: the upstream knows what to do by the query: ?short, ?late, ?stream, ?up, ?down=BYTES, ?paced=KEY.
 
 import json
+import time
 
 MARK = b"~"
 EVENT_BYTES = 100
 POST_BYTES = 1024
 PATH = "/up/v1/messages"
+UNDATED = "0" * 13
 STREAM_END = b"0\r\n\r\n"
 
 
@@ -46,7 +48,7 @@ def stamps(data: bytes) -> list[int]:
     return [int(digits) for digits in said if len(digits) == STAMP and digits.isdigit()]
 
 
-def head(method: str, target: str, length: int) -> bytes:
+def head(method: str, target: str, length: int, dated: bool = False) -> bytes:
     """Of a request as a coding agent sends it."""
     fields = {
         "Host": "bench.example",
@@ -55,15 +57,20 @@ def head(method: str, target: str, length: int) -> bytes:
         "Authorization": "Bearer sk-0123456789abcdef",
         "Anthropic-Version": "2023-06-01",
         "Content-Type": "application/json",
+        **({"X-Slotgate-Prompt-Started-At": UNDATED} if dated else {}),
         **({"Content-Length": str(length)} if method != "GET" else {}),
     }
     lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
     return f"{method} {target} HTTP/1.1\r\n{lines}\r\n".encode()
 
 
-def post(target: str) -> bytes:
-    """A request of 1 KiB."""
-    return head("POST", target, len(_ASKED)) + _ASKED
+def post(target: str, dated: bool = False) -> bytes:
+    """A request of 1 KiB; a dated one says when its prompt began, once `dated_now` has put that in."""
+    return head("POST", target, len(_ASKED), dated) + _ASKED
+
+
+def dated_now(message: bytes) -> bytes:
+    return message.replace(UNDATED.encode(), b"%d" % (time.time_ns() // 10**6), 1)
 
 
 def json_line(value: object) -> bytes:

@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from . import agents, bodies, cooldown, crowd, delay, hop, latency, memory, queueing, rivals
+from . import agents, bodies, cooldown, crowd, delay, hop, latency, memory, queueing, replicas, rivals
 from .bench import QUICK, Bench, Plan
 from .figures import Row
 
@@ -19,6 +19,10 @@ ROWS: dict[str, tuple[Callable[[Bench], Iterator[Row]], str]] = {
     "core": (queueing.core, "enqueue + grant in the scheduler alone, 100 → 100,000 waiting"),
     "cooldown": (cooldown.cooldown, "from a cooldown's end to the next request, over a bare timer"),
     "agents": (agents.agents, "12 agents on 4 slots, simulated, without and with the gate"),
+    "replicas": (
+        replicas.replicas,
+        "what sharing a queue through Redis costs, beside one process; where it is installed",
+    ),
     "rivals": (rivals.rivals, "a short POST beside other proxies in Python, where they are installed"),
     "chunks": (hop.chunks, "scale: chunks of 10 → 3,000 streams"),
     "waiters": (queueing.waiters, "scale: a POST with 100 → 10,000 waiting"),

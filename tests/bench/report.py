@@ -6,8 +6,15 @@ from typing import Any
 
 from .figures import Row, Watched, spread
 
-COLUMNS = ("slotgate", "plain", "haproxy", "nginx", "bare", "beside")  # beside: direct, the bare timer, or a rival
-_NAMES = {"haproxy": "HAProxy", "timer": "bare timer"}
+COLUMNS = (
+    "slotgate",
+    "plain",
+    "haproxy",
+    "nginx",
+    "bare",
+    "beside",
+)  # beside: direct, the bare timer, a rival, or one process
+_NAMES = {"haproxy": "HAProxy", "timer": "bare timer", "alone": "one process"}
 HEADINGS = (
     "",
     "",
@@ -114,6 +121,7 @@ def _markdown_cells(row: Row) -> tuple[str, ...]:
 def _cells(row: Row) -> tuple[str, ...]:
     values = dict(row.values)
     beside = values.pop("direct", None) or values.pop("timer", None) or values.pop("rival", None)
+    beside = beside or values.pop("alone", None)
     if beside is not None:
         values["beside"] = beside
     return (

@@ -12,7 +12,20 @@ from .bodies import in_bytes
 from .bulk import _answer
 from .figures import Row, Spread, Watched, percentile, spread
 from .fronts import HAPROXY, NGINX
-from .messages import ANSWER, CHUNK, EVENT, MARK, SHORT, STREAM_BEGIN, STREAM_END, post, stamped, stamps
+from .messages import (
+    ANSWER,
+    CHUNK,
+    EVENT,
+    MARK,
+    SHORT,
+    STREAM_BEGIN,
+    STREAM_END,
+    UNDATED,
+    dated_now,
+    post,
+    stamped,
+    stamps,
+)
 from .options import ROWS, parser, plan
 from .processor import machine_ns, run_ns, ticks
 from .report import document, lost, markdown, number, pace, read, strangers, table
@@ -267,3 +280,18 @@ def test_peers_run_one_thread_and_hold_nothing_back() -> None:
     assert "option http-no-delay" in HAPROXY
     assert "master_process off" in NGINX
     assert "proxy_buffering off" in NGINX
+
+
+def test_dated_message_says_the_time_of_each_call_and_an_undated_one_stays() -> None:
+    message = post("/up", dated=True)
+    assert len(dated_now(message)) == len(message)
+    assert UNDATED.encode() in message
+    assert UNDATED.encode() not in dated_now(message)
+    assert dated_now(post("/up")) == post("/up")
+
+
+def test_one_process_stands_beside_replicas() -> None:
+    row = a_row(values={"slotgate": [1.5], "alone": [0.5]}, compared="added", base="alone", must=1)
+    facts = {"commit": "abc", "machine": "M", "system": "Linux 6", "python": "CPython 3"}
+    assert "one process 0.500" in markdown(facts, [row])
+    assert "0.500" in table([row])

@@ -4,6 +4,7 @@
 #         query and its length are read, and those once for each head: a caller's are all the same.
 
 import asyncio
+import random
 import time
 from collections.abc import Mapping
 from typing import cast
@@ -13,6 +14,7 @@ from .messages import CHUNK, SHORT, STREAM_BEGIN, STREAM_END, stamped
 
 TICK_S = 0.001
 PIECE = bytes(256 * 1024)
+LATE_S = 1.0  # at most
 UP = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
@@ -21,6 +23,7 @@ class Upstream:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
+        self.chance = random.Random(0)
         self.streams: list[asyncio.WriteTransport] = []
         self.first_events = self.sent = 0
         self._rate = 0.0
@@ -111,6 +114,8 @@ class Connection(asyncio.Protocol):
     def _answer(self, query: bytes) -> None:
         if query == b"short":
             self._transport.write(SHORT)
+        elif query == b"late":
+            self._upstream.loop.call_later(LATE_S * self._upstream.chance.random(), self._transport.write, SHORT)
         elif query == b"stream":
             self._transport.write(STREAM_BEGIN)
             self._upstream.streams.append(self._transport)

@@ -13,6 +13,8 @@ import trustme
 from redis.exceptions import ResponseError
 from servers.redis_server import RedisServer, cluster, free_port, sentinel, until
 
+from proxy.core.model import Policy
+from proxy.replicas import script
 from proxy.replicas import server as module
 from proxy.replicas.server import FAILURES, Away, Server
 from proxy.store.redis import RedisStore
@@ -172,6 +174,32 @@ async def test_user_with_few_rights(own):
                 assert " does not let its user do what is needed: " in said.lower()
         connection.execute_command("ACL", "SETUSER", "slot", "-info")
         assert "'info' command" in await away(url)
+
+
+@pytest.fixture
+def source() -> str:
+    return script.source()  # read where no loop is held up
+
+
+@pytest.mark.parametrize(("rights", "works"), [("", False), ("+time", True)])
+async def test_user_needs_a_right_for_each_command_of_the_queue(own, source, rights, works):
+    documented = ["+@read", "+@write", "+@scripting", "+@connection", "+@pubsub", "+info", *rights.split()]
+    with own.connection(password=SECRET) as connection:
+        connection.execute_command(
+            "ACL", "SETUSER", "slot", "on", f">{SECRET}", *documented, "~slotgate:*", "&slotgate:*"
+        )
+    server = Server(f"redis://slot:{SECRET}@127.0.0.1:{own.port}")
+    begin = script.announcement({"policy": script.policy(Policy()), "limit": 1, "cooldown_s": 0.0})
+    asked = script.request([begin], replica="a", number=1, run=None, channel="slotgate:news:")
+    async with client_of(server) as client:
+        sha = await client.script_load(source)
+        (answer,) = await server.evaluate(client, sha, [("slotgate:{api.example}:", asked)])
+    if works:
+        assert script.reply(answer).standing.limit == 1
+    else:
+        away = server.refused(answer)
+        assert isinstance(away, Away)
+        assert "does not let its user do what is needed: The user executing the script can't run" in str(away)
 
 
 async def test_store_needs_to_read_to_write_and_to_run_a_script(own, folder):
