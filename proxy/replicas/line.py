@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 from proxy.replicas import script
 from proxy.replicas.script import News, Raw, Reply, Standing, Step
 
+ANEW = True  # said with an announcement: what lies there is of no use
 MOST = 100  # steps in one call: some milliseconds of the server's time, which all wait for
 LASTING = {
     *("answered", "rate_limited", "few_left", "polled", "unasked", "turn"),
@@ -104,9 +105,7 @@ class Line:
             steps: list[Step] = [["catch_up"], *(step for step, _ in self._sent)]
         else:
             self._announcing = True
-            steps = [self._listener.announcement()]
-            if self._faulty:
-                steps[0][1]["anew"] = True
+            steps = [[*self._listener.announcement(), *([ANEW] if self._faulty else [])]]
             self._unsent = [said for said in self._unsent if _lasts(said)]
         self._number += 1
         return script.request(steps, replica=replica, number=self._number, run=run, channel=channel)

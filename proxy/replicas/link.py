@@ -153,7 +153,7 @@ class Link:
         elif isinstance(away := self._server.refused(packed), Away):
             raise away
         else:
-            line.failed(away)
+            line.failed(self._server.away(away))
             self._complain(away)
 
     async def _hear_for_ever(self, news: Any) -> None:

@@ -46,6 +46,7 @@ from proxy.replicas import script
 from proxy.replicas.link import Link
 from proxy.replicas.mirror import Mirror
 from proxy.replicas.script import Raw, Standing, Step
+from proxy.replicas.server import Away
 from proxy.service.admission import TICKETS, Admission, Credentials, Observer, Tell, backoff_s
 from proxy.service.clock import Clock
 from proxy.service.standing import AUTO, AUTO_S
@@ -177,7 +178,7 @@ class SharedAdmission(Admission):
         try:
             async with asyncio.timeout(LOOK_S):
                 effects = await self._line.ask("look", most)
-        except TimeoutError:
+        except (TimeoutError, Away):
             return  # the state says that it is away; what was seen last is shown
         # Of all who looked in the same call: whoever asked for fewer has more than enough.
         looks = [said[0] for name, _, *said in effects if name == "Look"]
@@ -379,7 +380,7 @@ class SharedAdmission(Admission):
         try:
             async with asyncio.timeout(SETTLE_S):
                 await self._line.ask("peers")
-        except TimeoutError:
+        except (TimeoutError, Away):
             why = self._link.away or "it does not answer"
             raise StoreError(f"{why}; it is not known whether this will happen") from None
 

@@ -29,6 +29,13 @@ class Both:
         self._one.star_changed(workspace)
         self._other.star_changed(workspace)
 
+    def reclaim_overdue(self, now: float) -> list[Effect]:
+        for slot in self._one.holding():
+            self._other.slot(slot).progress_at = slot.progress_at  # each has slots of its own
+        theirs, ours = self._other.reclaim_overdue(now), self._one.reclaim_overdue(now)
+        assert told(theirs) == told(ours), (told(theirs), told(ours))
+        return ours
+
     def __getattr__(self, name: str) -> Callable[..., Any]:
         one, other = getattr(self._one, name), getattr(self._other, name)
 

@@ -114,6 +114,7 @@ class Replica:
             now=loop.time,
             wall_ms=lambda: time.time_ns() // 1_000_000,
             changed=self.states.append,
+            heard_of=lambda provider_id: None,
             warn=lambda why: None,
             complain=self.faults.append,
         )

@@ -126,6 +126,7 @@ end
 local function take_over_held(said)
   local ticket = ticket_of(said.id)
   if ticket and ticket.grant == said.grant then
+    call('SADD', base .. 'of:' .. request.replica, said.id)
     return
   elseif not S.recovering then
     tell('Lost', request.replica, said.id, said.grant)
@@ -148,6 +149,7 @@ end
 
 local function take_over_waiting(said)
   if ticket_of(said.id) then
+    call('SADD', base .. 'of:' .. request.replica, said.id)
     return
   end
   if said.seq then

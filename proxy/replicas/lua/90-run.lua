@@ -4,7 +4,7 @@
 
 local first = request.steps[1]
 local announces = first and first[1] == 'announce'
-if announces and first[2].anew then
+if announces and first[3] then
   wipe()
 end
 load_state()

@@ -182,7 +182,7 @@ async def test_one_poll_at_a_time_for_all_replicas_and_entries(
     for number, entry in enumerate(("up", "two", "three") * 3):
         waiting.append(await fleet[number].ask(headers=[token], target=f"/{entry}/v1/messages"))
     await fleet.queued(9)
-    for call, client in zip(calls, running, strict=True):
+    for call, _ in zip(calls, running, strict=True):
         await call.answer()
     for client in running:
         assert (await client.answer()).status == 200
@@ -193,7 +193,7 @@ async def test_one_poll_at_a_time_for_all_replicas_and_entries(
     assert time.monotonic() - since >= 5 * INTERVAL * 0.9
     assert usage.peak == 1
     usage.number = 0
-    for client in waiting:
+    for _ in waiting:
         await (await fleet.up.call()).answer()
     for client in waiting:
         assert (await client.answer()).status == 200
