@@ -308,7 +308,7 @@ async def test_who_does_not_wait_too_long_is_not_refused(server, own):
 # --- words ------------------------------------------------------------------------------------------------------------
 
 
-async def test_a_full_queue_is_known_at_all_and_its_refusal_says_how_it_stands(server, own):
+async def test_a_full_queue_is_full_for_all_and_its_refusal_says_how_it_stands(server, own):
     async with sharing(server, own.socket, max_waiting=2) as p:
         one, two = await p.replica(), await p.replica()
         slot = await one.acquire()
@@ -318,8 +318,7 @@ async def test_a_full_queue_is_known_at_all_and_its_refusal_says_how_it_stands(s
         assert refused.value.code == "queue_full"
         assert "at p: 2 waiting, limit 1" in refused.value.message
         assert 1 <= refused.value.retry_after_s <= 59
-        with pytest.raises(OwnAnswer, match="2 waiting"):
-            two.admission.check_room()
+        two.admission.check_room()  # who waits elsewhere, the server counts
         for waiter in waiters:
             waiter.cancel()
         await asyncio.wait(waiters)
