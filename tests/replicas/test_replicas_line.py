@@ -19,7 +19,7 @@ class Listener:
         self.heard = []
 
     def announcement(self):
-        return ["announce", self.now]
+        return ["announce", {"now": self.now}]
 
     def renewal(self):
         return [["progress"], ["peers"]]
@@ -62,7 +62,7 @@ async def test_the_first_call_announces_and_says_nothing_else():
     desk.line.say("request", 1)
     assert desk.line.has_something
     desk.listener.now = 7
-    assert desk.call() == [["announce", 7]]
+    assert desk.call() == [["announce", {"now": 7}]]
     desk.answer()
     assert not desk.line.has_something, "the announcement has said it"
 
@@ -136,7 +136,7 @@ async def test_after_an_interruption_what_lasts_is_said_again_and_the_rest_is_an
         desk.line.say(step)
     desk.call()
     desk.line.interrupted()
-    assert desk.call() == [["announce", 0]]
+    assert desk.call() == [["announce", {"now": 0}]]
     desk.answer(done=desk.number - 2)
     assert desk.call() == [["catch_up"], ["set_limit"], ["pause"]]
 
@@ -229,7 +229,7 @@ async def test_while_the_server_is_away_only_what_lasts_is_kept():
         desk.line.say("leave", number)
     desk.line.say("pause", 1.0)
     assert len(desk.line._unsent) == 1
-    assert desk.call() == [["announce", 0]]
+    assert desk.call() == [["announce", {"now": 0}]]
     desk.answer()
     assert desk.call() == [["catch_up"], ["pause", 1.0]]
 
@@ -241,7 +241,7 @@ async def test_an_interrupted_announcement_is_made_anew():
     desk.line.say("request", 1)
     desk.line.interrupted()
     desk.listener.now = 2
-    assert desk.call() == [["announce", 2]]
+    assert desk.call() == [["announce", {"now": 2}]]
     desk.answer()
     assert not desk.line.has_something
 
@@ -261,7 +261,7 @@ async def test_a_call_that_did_nothing_is_followed_by_an_announcement(why):
     assert desk.woken
     assert desk.listener.heard == before
     assert not told.done()
-    assert desk.call() == [["announce", 0]]
+    assert desk.call() == [["announce", {"now": 0}]]
     desk.answer()
     assert desk.call() == [["catch_up"], ["set_limit", 1], ["star", "w", True]]
 
@@ -276,7 +276,7 @@ async def test_a_call_that_is_a_fault_is_not_repeated_and_whoever_asked_hears_of
     desk.line.failed(fault)
     with pytest.raises(ValueError, match="no luck"):
         await told
-    assert desk.call() == [["announce", 0, True]], "what lies there is to be made anew"
+    assert desk.call() == [["announce", {"now": 0, "anew": True}]]
     desk.answer()
     assert desk.call() == [["catch_up"], ["pause", 1.0]]
 
@@ -291,7 +291,7 @@ async def test_after_a_fault_it_announces_itself_at_the_next_renewal():
     desk.line.renew()
     assert desk.woken
     assert desk.line.has_something
-    assert desk.call() == [["announce", 0, True]]
+    assert desk.call() == [["announce", {"now": 0, "anew": True}]]
 
 
 async def test_a_renewal_says_what_is_said_now_and_then():

@@ -13,6 +13,7 @@ from proxy.replicas import link as module
 from proxy.replicas import script
 from proxy.replicas.link import Link
 from proxy.replicas.server import Away, Server
+from proxy.replicas.server_clock import ServerClock
 
 PATIENCE_S = 30.0
 START = {"policy": script.policy(Policy()), "limit": 1, "cooldown_s": 0.0}
@@ -53,13 +54,13 @@ class End:
     """One end: a link, with a line for each provider that is named."""
 
     def __init__(self, url: str, loop: asyncio.AbstractEventLoop) -> None:
-        self.states, self.faults, self.warnings = [], [], []
+        self.states, self.faults, self.warnings, self.others = [], [], [], []
         self.link = Link(
             Server(url),
             now=loop.time,
             wall_ms=lambda: 42,
-            heard_of=lambda provider_id: None,
             changed=self.states.append,
+            heard_of=self.others.append,
             warn=self.warnings.append,
             complain=self.faults.append,
         )
@@ -246,7 +247,21 @@ async def test_the_time_is_the_servers_and_without_one_this_machines(own):
     assert end.link.server_ms() == 42
     async with linked(own) as one, linked(own) as two:
         assert abs(one.link.server_ms() - time.time() * 1000) < PATIENCE_S * 1000
-        assert abs(one.link.server_ms() - two.link.server_ms()) < 1000
+        assert abs(one.link.server_ms() - two.link.server_ms()) < PATIENCE_S * 1000
+
+
+def test_one_moment_has_one_name_until_the_servers_clock_is_set():
+    clock = ServerClock()
+    assert clock.ahead_s is None
+    clock.heard(100.0, called_at=10.0, now=12.0)
+    assert clock.ahead_s == -89.0
+    clock.heard(200.0, called_at=110.5, now=111.5)  # it agrees
+    assert clock.ahead_s == -89.0
+    clock.heard(200.0, called_at=110.0, now=170.0)  # it came late, and tells nothing
+    assert clock.ahead_s == -89.0
+    clock.heard(300.0, called_at=150.0, now=151.0)  # it was set
+    assert clock.ahead_s == -149.0
+    assert repr(clock) == "<ServerClock +149.000 s>"
 
 
 async def test_a_lost_cancellation_holds_up_nobody(own):

@@ -3,7 +3,7 @@
 import pytest
 from peers import Provider
 
-from proxy.core.model import Policy
+from proxy.core.model import Policy, Slot, Ticket
 from proxy.core.scheduler import Scheduler
 from proxy.replicas import script
 from proxy.replicas.mirror import Mirror
@@ -133,16 +133,14 @@ def test_what_it_knows_of_replicas_that_are_gone_does_not_grow(server):
 
 
 def test_nothing_is_given_to_whom_a_dead_replica_let_wait(server):
-    provider = Provider(server, limit=1, cooldown_s=1.0)
+    provider = Provider(server, limit=1)
     one, two = provider.replica("one"), provider.replica("two")
-    held = one.ask()
+    one.ask()
     for started in range(20):
         one.ask("a", started)
     waiter = two.ask("a", 99)
-    assert names(one.say(["leave_all"])) == ["Released", "Buried"]
-    assert look(two)["state"]["grants"] == 1, held
-    provider.now += 1
-    two.say(["catch_up"])
+    assert names(one.say(["leave_all"])) == ["Released", "Granted", "Buried"]
+    two.hear()
     assert list(two.held) == [waiter]
 
 
@@ -355,3 +353,46 @@ def test_ids_of_any_replica_are_exact(server, number):
     assert list(one.held) == [asked[2]]
     one.release(asked[2])
     assert "tickets" not in provider.keys
+
+
+# --- the mirror -------------------------------------------------------------------------------------------------------
+
+
+def test_a_mirror_shows_what_is_known_here_as_it_is_and_the_rest_as_it_lies_there(server):
+    provider = Provider(server, limit=2, cooldown_s=9.0)
+    one, two = provider.replica("one"), provider.replica("two")
+    mine, theirs = one.ask("a", 1), two.ask("b", 2)
+    waits = two.ask("c", 3)
+    one.say(["answered", mine, one.held[mine], True])
+    two.say(["star", "c", True])
+    known = Ticket(id=mine, workspace="a", conversation=None, prompt_started_at=1, path="/")
+    slot = Slot(known, one.held[mine], 5.0)
+    slot.held = True
+    seen = Mirror(look(one), ahead_s=100.0, tickets={mine: known}, slots={slot.grant: slot})
+    held = seen.queue.slots.holding()
+    assert [each is slot for each in held] == [True, False]
+    assert held[1].granted_at == provider.now + 100.0
+    assert {each: seen.replicas[each] for each in (theirs, waits)} == {theirs: "two", waits: "two"}
+    two.release(theirs)
+    before = Mirror(look(one), ahead_s=0.0, tickets={}, slots={})
+    assert before.queue.slots.in_flight == 2
+    assert [each.id for each in before.queue.slots.holding()] == [mine]
+    assert [each.id for each in before.queue.waiting.ordered()] == [waits]
+
+
+def test_a_mirror_of_a_new_provider_is_empty(server):
+    seen = mirror(Provider(server, limit=None).replica("one"))
+    view = shown(seen)
+    assert (view.limit, view.held, view.cooling, view.queued, seen.replicas) == (None, 0, 0, 0, {})
+
+
+def test_a_mirror_shows_a_pause_and_a_reduction_in_this_process_time(server):
+    provider = Provider(server, limit=4)
+    one = provider.replica("one")
+    asked = one.ask()
+    one.say(["rate_limited", asked, one.held[asked], script.refusal(429, "concurrency", 5000)])
+    seen = Mirror(look(one), ahead_s=-900.0, tickets={}, slots={})
+    view = shown(seen)
+    assert (view.limit, view.auto_reduced_from, len(view.evidence)) == (3, 4, 1)
+    assert view.paused_until_at == provider.now + 5 - 900
+    assert view.pause_cause == "concurrency"

@@ -105,6 +105,7 @@ class Replica:
         self.stars: set[str] = set()
         self.faults: list[BaseException] = []
         self.states: list[str | None] = []
+        self.others: list[str] = []  # providers that only other replicas have
         self.deaths: list[tuple[str, int, int]] = []
         self.polls: list[tuple[Mapping[str, str], Tell]] = []
 
@@ -114,7 +115,7 @@ class Replica:
             now=loop.time,
             wall_ms=lambda: time.time_ns() // 1_000_000,
             changed=self.states.append,
-            heard_of=lambda provider_id: None,
+            heard_of=self.others.append,
             warn=lambda why: None,
             complain=self.faults.append,
         )

@@ -255,6 +255,7 @@ async def test_a_snapshot_counts_all_waiters_though_one_was_looked_at(server, ow
 # --- while the server is away -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.plain
 async def test_nobody_is_told_that_an_order_has_happened_of_which_nobody_knows(server, own, monkeypatch):
     monkeypatch.setattr("proxy.service.shared_admission.SETTLE_S", 0.05)
     async with sharing(server, own.socket) as p:
@@ -266,6 +267,7 @@ async def test_nobody_is_told_that_an_order_has_happened_of_which_nobody_knows(s
         await until(lambda: one.admission._standing.limit == 3)
 
 
+@pytest.mark.plain
 async def test_what_was_seen_last_is_shown_while_the_server_does_not_answer(server, own, monkeypatch):
     monkeypatch.setattr("proxy.service.shared_admission.LOOK_S", 0.05)
     async with sharing(server, own.socket) as p:
@@ -279,6 +281,7 @@ async def test_what_was_seen_last_is_shown_while_the_server_does_not_answer(serv
         await one.admission.settled()
 
 
+@pytest.mark.plain
 async def test_who_waits_for_longer_than_max_wait_is_refused_here_where_the_server_cannot(server, own, monkeypatch):
     monkeypatch.setattr("proxy.service.shared_admission.GRACE_S", -60.0)
     async with sharing(server, own.socket, max_wait_s=60.0) as p:
@@ -308,7 +311,7 @@ async def test_who_does_not_wait_too_long_is_not_refused(server, own):
 # --- words ------------------------------------------------------------------------------------------------------------
 
 
-async def test_a_full_queue_is_known_at_all_and_its_refusal_says_how_it_stands(server, own):
+async def test_a_full_queue_is_full_for_all_and_its_refusal_says_how_it_stands(server, own):
     async with sharing(server, own.socket, max_waiting=2) as p:
         one, two = await p.replica(), await p.replica()
         slot = await one.acquire()
@@ -318,6 +321,7 @@ async def test_a_full_queue_is_known_at_all_and_its_refusal_says_how_it_stands(s
         assert refused.value.code == "queue_full"
         assert "at p: 2 waiting, limit 1" in refused.value.message
         assert 1 <= refused.value.retry_after_s <= 59
+        two.admission.check_room()  # who waits elsewhere, the server counts
         for waiter in waiters:
             waiter.cancel()
         await asyncio.wait(waiters)

@@ -207,8 +207,9 @@ async def test_put_back_while_the_server_is_away_keeps_its_place(server, own):
         await at_rest(p)
 
 
-async def test_put_back_after_it_was_taken_back_elsewhere_is_not_forgotten(server, own):
+async def test_put_back_after_it_was_taken_back_elsewhere_is_not_forgotten(server, own, monkeypatch):
     """An operator at another replica takes the slot in the moment in which its holder puts it back."""
+    monkeypatch.setattr("proxy.replicas.link.RENEW_S", 3600.0)  # nothing but this finds out
     async with sharing(server, own.socket) as p:
         one, two = await p.replica(), await p.replica()
         slot = await one.acquire()

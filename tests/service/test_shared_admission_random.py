@@ -90,6 +90,7 @@ class Crowd:
         await self.shared.replica()
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("seed", range(4))
 async def test_no_slot_is_lost_or_given_twice_and_nothing_is_left(server, own, seed, monkeypatch):
     monkeypatch.setattr("proxy.replicas.link.RENEW_S", 0.05)  # so that what is compared then matters
