@@ -394,7 +394,7 @@ async def reload(fleet: Fleet, limit: int) -> None:
 async def test_what_was_acknowledged_outlives_whoever_is_killed_at_once(
     a_redis: RedisStarter, start_fleet: FleetStarter
 ) -> None:
-    """STA-01: a limit is set at one replica, then Redis and that replica are killed, and the other one a little later."""
+    """STA-01: a limit is set at one replica, then Redis and that replica are killed, and the other one after them."""
     server = await a_redis(KEEPS)
     fleet = await start_fleet(server.url, server.url)
     for limit in range(11, 17):
