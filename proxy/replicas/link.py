@@ -13,6 +13,7 @@ import socket
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
+from urllib.parse import quote, unquote
 
 from proxy.replicas import script
 from proxy.replicas.line import Line, Listener
@@ -27,6 +28,7 @@ LOOK_S = 0.5  # between looks whether a call takes too long
 NAMES = range(1, 100_000)  # of replicas, by chance: a server that has forgotten the last number would give it again.
 # The number is in the ids of a replica's requests, which are exact in the server's script.
 LEAVE_S = 2.0
+IN_KEYS = ":@/[]"  # stand in them as they are; a brace would end the hash tag
 CANCEL_S = 0.1
 NEW = "not connected yet"
 
@@ -81,9 +83,12 @@ class Link:
 
     def line(self, provider_id: str, listener: Listener) -> Line:
         """A provider's; its name is the hash tag, so that all of its keys lie on one node of a cluster."""
-        line = Line(f"{self._server.prefix}:{{{provider_id}}}:", listener, self._wanted.set)
+        line = Line(self._key(provider_id), listener, self._wanted.set)
         self._lines[line.key] = line
         return line
+
+    def _key(self, provider_id: str) -> str:
+        return f"{self._server.prefix}:{{{quote(provider_id, safe=IN_KEYS)}}}:"
 
     async def connected(self) -> None:
         """Wait for the first connection that `run` makes."""
@@ -174,7 +179,7 @@ class Link:
 
     def _line_of(self, key: str) -> Line | None:
         if key not in self._lines:  # a limit may be set for a provider that nobody here has heard of
-            self._heard_of(key.removeprefix(f"{self._server.prefix}:{{").removesuffix("}:"))
+            self._heard_of(unquote(key.removeprefix(f"{self._server.prefix}:{{").removesuffix("}:")))
         return self._lines.get(key)
 
     async def _renew_for_ever(self) -> None:

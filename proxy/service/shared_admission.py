@@ -305,6 +305,11 @@ class SharedAdmission(Admission):
                 self.provider_id, said, TurnHints(*hints), stated_ms=stated_ms, now=self._now(), now_ms=now_ms
             )
 
+    def _forget_turns(self) -> None:
+        while self._turns_elsewhere:
+            _, opened = self._turns_elsewhere.popitem()
+            self._turns.end(opened, self._now())
+
     def _end_turns_of_the_dead(self) -> None:
         """A turn that nobody ends would keep its agent in front for ever."""
         living = {replica.rpartition("-")[2] for replica in self._peers}
@@ -418,6 +423,7 @@ class SharedAdmission(Admission):
 
     def announcement(self) -> Step:
         now = self._now()
+        self._forget_turns()  # what others have said of them since may be lost
         for grant in list(self._ended):  # the announcement says it, and nobody tells
             self._released(0, grant, 0.0)
         held = [
