@@ -276,7 +276,7 @@ async def test_a_call_that_is_a_fault_is_not_repeated_and_whoever_asked_hears_of
     desk.line.failed(fault)
     with pytest.raises(ValueError, match="no luck"):
         await told
-    assert desk.call() == [["announce", {"now": 0, "anew": True}]]
+    assert desk.call() == [["announce", {"now": 0}, True]]
     desk.answer()
     assert desk.call() == [["catch_up"], ["pause", 1.0]]
 
@@ -291,7 +291,7 @@ async def test_after_a_fault_it_announces_itself_at_the_next_renewal():
     desk.line.renew()
     assert desk.woken
     assert desk.line.has_something
-    assert desk.call() == [["announce", {"now": 0, "anew": True}]]
+    assert desk.call() == [["announce", {"now": 0}, True]]
 
 
 async def test_a_renewal_says_what_is_said_now_and_then():
