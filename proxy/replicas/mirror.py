@@ -97,6 +97,7 @@ class Mirror:
         return ticket
 
     def _slot(self, said: Said, *, held: bool = False) -> Slot:
+        self.replicas[said["id"]] = said["replica"]
         slot = self._slots.get(said["grant"])
         if slot is None:
             slot = Slot(self._ticket(said), said["grant"], self._at(said["granted"]))

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from blackbox.process import Proxy
 from blackbox.rig import Make, Options, Rig, a_rig
 
 
@@ -13,7 +14,7 @@ class Shared:
     """The process that the tests of one module share; a new one after a test that left it in disorder."""
 
     def __init__(
-        self, directory: Callable[[], Path], upstreams: Mapping[str, Options], top: Options, make: Make
+        self, directory: Callable[[], Path], upstreams: Mapping[str, Options], top: Options, make: Make = Proxy
     ) -> None:
         self._directory, self._upstreams, self._top, self._make = directory, upstreams, top, make
         self._stack = contextlib.AsyncExitStack()
