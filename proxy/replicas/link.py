@@ -62,7 +62,7 @@ class Link:
         self._wanted = asyncio.Event()
         self._connected = asyncio.Event()
         self._away: str | None = NEW
-        self._told: str | None = NEW
+        self._told: str | None = None  # of `away`
         self._warned: list[str] = []
         self._clock = ServerClock()
         self._calling_since: float | None = None
@@ -213,13 +213,9 @@ class Link:
         self._tell()
 
     def _tell(self) -> None:
-        """Whether the server is away, once where that is another than was told."""
-        away, told = self.away, self._told
-        if (away is None) != (told is None):
-            self._told = away
-            if told != NEW:
-                self._changed(away)
-        elif told == NEW and away != NEW:
+        """Whether the server is away, once where that is another than was told; that it is there at first is no news."""
+        away = self.away
+        if away != NEW and (away is None) != (self._told is None):
             self._told = away
             self._changed(away)
 

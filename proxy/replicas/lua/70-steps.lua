@@ -128,13 +128,11 @@ end
 -- The same for a client that bears `patience_s` more; the rest is none where a pause holds its place.
 function steps.requeue_within(id, grant, rest_s, patience_s)
   local ticket = holder(id, grant)
-  if not ticket then
-    return
-  elseif pause.outlasts(now + patience_s) then
+  if ticket and pause.outlasts(now + patience_s) then
     queue.let_go(ticket, true)
     tell('Outlasted', ticket.replica, ticket.id)
   else
-    queue.let_go(ticket, true, true, S.pause.until_at and now or now + rest_s)
+    steps.requeue(id, grant, S.pause.until_at and 0 or rest_s)
   end
 end
 

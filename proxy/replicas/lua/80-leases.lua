@@ -61,7 +61,6 @@ function leases.renew(announces)
   call('ZADD', base .. 'leases', now + LEASE_S, request.replica)
   local done = request.replica .. (announces and '' or ':done')
   call('HSET', base .. 'calls', request.replica, request.number, done, request.number)
-  S.seen_at = S.seen_at or now
 end
 
 -- Who has not called for too long is dead.
@@ -122,14 +121,20 @@ function steps.peers()
   tell('Peers', request.replica, known_replicas(), known)
 end
 
+local function own(id)
+  call('SADD', base .. 'of:' .. request.replica, id)
+end
+
 -- Of a slot that the replica says it holds; nobody can have been given it while all wait for what was forgotten.
 local function take_over_held(said)
   local ticket = ticket_of(said.id)
-  if ticket and ticket.grant == said.grant then
-    call('SADD', base .. 'of:' .. request.replica, said.id)
-    return
-  elseif not S.recovering then
+  local known = ticket and ticket.grant == said.grant
+  if not known and not S.recovering then
     tell('Lost', request.replica, said.id, said.grant)
+    return
+  end
+  own(said.id)
+  if known then
     return
   end
   if ticket and not ticket.grant then
@@ -143,13 +148,16 @@ local function take_over_held(said)
   S.held, S.in_flight = S.held + 1, S.in_flight + 1
   S.taken = S.taken + (said.taken and 1 or 0)
   keep(said)
-  call('SADD', base .. 'of:' .. request.replica, said.id)
   call('ZADD', base .. 'held', said.grant, said.id)
 end
 
 local function take_over_waiting(said)
-  if ticket_of(said.id) then
-    call('SADD', base .. 'of:' .. request.replica, said.id)
+  local ticket = ticket_of(said.id)
+  own(said.id)
+  if ticket and ticket.grant then -- granted, and the word of it lost
+    tell('Granted', ticket.replica, ticket.id, ticket.grant, ticket.granted - (ticket.queued or ticket.granted))
+  end
+  if ticket then
     return
   end
   if said.seq then
@@ -159,12 +167,12 @@ local function take_over_waiting(said)
     arrive(said)
   end
   said.queued, said.waited_s, said.after = now - said.waited_s, nil, nil
-  call('SADD', base .. 'of:' .. request.replica, said.id)
   waiting.add(said)
   tell('Queued', said.replica, said.id, said.seq)
 end
 
--- Another server than before, or an empty one: all who lived must say what they hold before anybody is granted anything.
+-- Another server than before, or an empty one: all who lived must say what they hold before anybody is granted
+-- anything.
 function leases.begin_recovery()
   S.run, S.announced = run, {}
   S.recovering = { until_at = now + LEASE_S, awaited = {} }
@@ -173,8 +181,9 @@ function leases.begin_recovery()
   end
 end
 
--- Everything that the replica holds and lets wait, as it knows it: {start, fresh, peers, held, waiting}; `after` of one
--- that waits is the last slot that it has given back. `poll` is the last usage poll that it was asked for. What Redis knows more of it is over, what it knows less is put in.
+-- Everything that the replica holds and lets wait, as it knows it: {start, fresh, peers, poll, held, waiting}; `poll` is
+-- the last usage poll that it was asked for, `after` of one that waits the last slot that it has given back. What Redis
+-- knows more of it is over, what it knows less is put in.
 function steps.announce(said)
   local file = said.start.file
   if said.fresh and file then
@@ -213,12 +222,7 @@ function steps.announce(said)
     take_over_held(one)
   end
   for _, one in ipairs(said.waiting) do
-    local ticket = ticket_of(one.id)
-    if ticket and ticket.grant then -- granted, and the word of it lost
-      tell('Granted', ticket.replica, ticket.id, ticket.grant, ticket.granted - (ticket.queued or ticket.granted))
-    else
-      take_over_waiting(one)
-    end
+    take_over_waiting(one)
   end
   if S.recovering and not next(S.recovering.awaited) then
     S.recovering = nil

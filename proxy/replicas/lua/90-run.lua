@@ -18,7 +18,7 @@ end
 if not S then
   if state_is_lost() then
     wipe()
-    last, done = nil, nil
+    done = nil
   end
   begin(first[2].start)
 end
