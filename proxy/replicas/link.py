@@ -10,12 +10,13 @@
 import asyncio
 import random
 import socket
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from typing import Any
 from urllib.parse import quote, unquote
 
 from proxy.replicas import script
+from proxy.replicas.ending import end
 from proxy.replicas.line import Line, Listener
 from proxy.replicas.server import FAILURES, Away, Server
 from proxy.replicas.server_clock import ServerClock
@@ -29,7 +30,6 @@ NAMES = range(1, 100_000)  # of replicas, by chance: a server that has forgotten
 # The number is in the ids of a replica's requests, which are exact in the server's script.
 LEAVE_S = 2.0
 IN_KEYS = ":@/[]"  # stand in them as they are; a brace would end the hash tag
-CANCEL_S = 0.1
 NEW = "not connected yet"
 
 
@@ -213,7 +213,7 @@ class Link:
         self._tell()
 
     def _tell(self) -> None:
-        """Whether the server is away, once where that is another than was told; that it is there at first is no news."""
+        """Whether the server is away, once where that is another than was told. At first it is taken to be there."""
         away = self.away
         if away != NEW and (away is None) != (self._told is None):
             self._told = away
@@ -226,21 +226,7 @@ async def _until_one_ends(*work: Coroutine[Any, Any, None]) -> None:
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        await _end(tasks)
+        await end(tasks)
     for error in [task.exception() for task in tasks if not task.cancelled()]:  # all are asked, else asyncio complains
         if error is not None:
             raise error
-
-
-async def _end(tasks: Sequence[asyncio.Task[None]]) -> None:
-    """Cancel all and wait for them, though whoever waits is cancelled meanwhile."""
-    running, cancelled = set(tasks), False
-    while running:  # Python 3.11's wait_for, which redis-py uses, loses a cancellation now and then
-        for task in running:
-            task.cancel()
-        try:
-            _, running = await asyncio.wait(running, timeout=CANCEL_S)
-        except asyncio.CancelledError:
-            cancelled = True
-    if cancelled:
-        raise asyncio.CancelledError

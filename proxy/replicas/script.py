@@ -11,10 +11,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from proxy.core.model import Policy, RateLimit, Ticket
+from proxy.core.limit import notice
+from proxy.core.model import CooldownSet, LimitSet, Paused, Policy, RateLimit, Reduced, Resumed, Ticket
 
 Step = list[Any]
 Raw = Sequence[Any]
+Change = Paused | Resumed | Reduced | LimitSet | CooldownSet
 
 
 class Standing(NamedTuple):
@@ -147,6 +149,23 @@ def told(seen: RateLimit) -> dict[str, Any]:
 def rate_limit(said: Mapping[str, Any]) -> RateLimit:
     """A refusal as the script has kept it."""
     return RateLimit(said["at"], said["status"], said["kind"], said.get("retry_after_ms"), said["in_flight"])
+
+
+def change(name: str, said: Sequence[Any], *, ahead_s: float = 0.0) -> Change | None:
+    """What concerns all requests of a provider, as the core has it, in the time of a clock that is `ahead_s` of Redis';
+    None: `name` is none of them."""
+    match name, said:
+        case "Paused", (until_at, cause):
+            return Paused(until_at + ahead_s, cause)
+        case "Resumed", (cause,):
+            return Resumed(cause)
+        case "Reduced", (limit, original):
+            return Reduced(limit, original, notice(limit))
+        case "LimitSet", (limit, by):
+            return LimitSet(limit or None, by)
+        case "CooldownSet", (seconds, by):
+            return CooldownSet(seconds, by)
+    return None
 
 
 def _without_none(said: Mapping[str, Any]) -> dict[str, Any]:

@@ -425,7 +425,7 @@ class Runtime:
             (self.stars.add if starred else self.stars.discard)(workspace)
             for admission in self.admissions.values():  # also where the other one knows no such provider
                 admission.star_changed(workspace, starred)
-            self.telemetry.starred_elsewhere(workspace, starred)
+            self.telemetry.starred(workspace, starred, elsewhere=True)
 
     # --- the usage gate ---
 

@@ -8,7 +8,6 @@
 # Rule 4: while the server is away all wait who would ask it; nobody longer than max_wait.
 
 import asyncio
-import json
 import random
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -16,30 +15,24 @@ from collections.abc import Set as AbstractSet
 from math import inf
 from typing import Any
 
-from proxy.core.limit import notice
 from proxy.core.model import (
-    CooldownSet,
     Effect,
     Granted,
     Kind,
     Left,
-    LimitSet,
-    Paused,
     Phase,
     Policy,
     Queued,
     RateLimited,
     Reclaimed,
-    Reduced,
     Refused,
     Released,
-    Resumed,
     Slot,
     Snapshot,
     Ticket,
 )
 from proxy.core.scheduler import Scheduler
-from proxy.core.turns import OpenRequest, TurnHints, Turns
+from proxy.core.turns import TurnHints, Turns
 from proxy.core.watchdog import overdue
 from proxy.errors import OwnAnswer, StoreError
 from proxy.replicas import script
@@ -47,8 +40,9 @@ from proxy.replicas.link import Link
 from proxy.replicas.mirror import Mirror
 from proxy.replicas.script import Raw, Standing, Step
 from proxy.replicas.server import Away
-from proxy.service.admission import TICKETS, Admission, Credentials, Observer, Tell, backoff_s
+from proxy.service.admission import Admission, Credentials, Observer, Tell, backoff_s
 from proxy.service.clock import Clock
+from proxy.service.shared_turns import SharedTurns
 from proxy.service.standing import AUTO, AUTO_S
 
 LATE_S = 0.5  # while nobody waits: the next call does what is due
@@ -107,8 +101,6 @@ class SharedAdmission(Admission):
         super().__init__(provider_id, chance)
         self._policy = policy
         self._stars = stars
-        self._turns = turns
-        self._turns_elsewhere: dict[int, OpenRequest] = {}
         self._heard = False
         self._start = {**start, "policy": _shared(policy)}
         self._link = link
@@ -153,6 +145,7 @@ class SharedAdmission(Admission):
             provider_id, policy, frozenset(), limit=start.get("limit"), cooldown_s=start["cooldown_s"]
         )
         self._line = link.line(provider_id, self)
+        self._turns = SharedTurns(provider_id, turns, now=clock.now, say=self._line.say)
 
     # --- what can be read ---
 
@@ -286,36 +279,10 @@ class SharedAdmission(Admission):
     # --- turns ---
 
     def turn_begun(self, ticket: Ticket, hints: TurnHints, stated_ms: int | None, now_ms: int) -> None:
-        if ticket.conversation is not None:
-            self._line.say("turn", json.dumps([ticket.id, ticket.conversation, hints, stated_ms, now_ms]))
+        self._turns.begun(ticket, hints, stated_ms, now_ms)
 
     def turn_ended(self, ticket: Ticket, *, answered: bool) -> None:
-        if ticket.conversation is not None:
-            self._line.say("turn", json.dumps([ticket.id, answered]))
-
-    def _overhear_turn(self, ticket_id: int, said: str | bool, *more: Any) -> None:
-        """The same at another replica: its conversations go on here with the same prompt starts."""
-        if isinstance(said, bool):
-            opened = self._turns_elsewhere.pop(ticket_id, None)
-            if opened is not None:
-                self._turns.end(opened, self._now(), answered=said)
-        elif ticket_id not in self._turns_elsewhere:
-            hints, stated_ms, now_ms = more
-            self._turns_elsewhere[ticket_id] = self._turns.begin(
-                self.provider_id, said, TurnHints(*hints), stated_ms=stated_ms, now=self._now(), now_ms=now_ms
-            )
-
-    def _forget_turns(self) -> None:
-        while self._turns_elsewhere:
-            _, opened = self._turns_elsewhere.popitem()
-            self._turns.end(opened, self._now())
-
-    def _end_turns_of_the_dead(self) -> None:
-        """A turn that nobody ends would keep its agent in front for ever."""
-        living = {replica.rpartition("-")[2] for replica in self._peers}
-        for ticket_id in list(self._turns_elsewhere):
-            if str(ticket_id // TICKETS) not in living:
-                self._turns.end(self._turns_elsewhere.pop(ticket_id), self._now())
+        self._turns.ended(ticket, answered=answered)
 
     # --- the watchdog's ---
 
@@ -423,7 +390,7 @@ class SharedAdmission(Admission):
 
     def announcement(self) -> Step:
         now = self._now()
-        self._forget_turns()  # what others have said of them since may be lost
+        self._turns.forget()  # what others have said of them since may be lost
         for grant in list(self._ended):  # the announcement says it, and nobody tells
             self._released(0, grant, 0.0)
         held = [
@@ -574,7 +541,7 @@ class SharedAdmission(Admission):
     def _compare(self, peers: Sequence[str], known: int) -> None:
         """What the server knows of ours with what there is; twice another number is no news on its way."""
         self._peers = list(peers)
-        self._end_turns_of_the_dead()
+        self._turns.forget_dead(self._peers)
         differs = known != len(self._waiting) + len(self._slots) and not self._line.has_something
         if differs and self._differs:
             self._line.announced = False
@@ -586,7 +553,7 @@ class SharedAdmission(Admission):
     def _apply_to_all(self, name: str, said: Sequence[Any], *, elsewhere: bool) -> None:
         if name == "Turn":
             if elsewhere:
-                self._overhear_turn(*json.loads(said[0]))
+                self._turns.overheard(said[0])
         elif name == "Peers":  # somebody has announced itself: if not another, we have been heard
             self._peers = list(said[0])
             self._fresh = self._fresh and elsewhere
@@ -596,23 +563,13 @@ class SharedAdmission(Admission):
         elif name == "Buried":
             if not elsewhere and (said[1] or said[2]):
                 self._tell_of_death(self.provider_id, said[0], said[1], said[2])
-        elif elsewhere:
-            self._overhear(self.provider_id, self._change(name, said))
         else:
-            self._note(self._change(name, said))
-
-    def _change(self, name: str, said: Sequence[Any]) -> Effect:
-        match name:
-            case "Paused":
-                return Paused(said[0] + self._ahead_s, said[1])
-            case "Resumed":
-                return Resumed(said[0])
-            case "Reduced":
-                return Reduced(said[0], said[1], notice(said[0]))
-            case "LimitSet":
-                return LimitSet(said[0] or None, said[1])
-        assert name == "CooldownSet", name
-        return CooldownSet(said[0], said[1])
+            change = script.change(name, said, ahead_s=self._ahead_s)
+            assert change is not None, name
+            if elsewhere:
+                self._overhear(self.provider_id, change)
+            else:
+                self._note(change)
 
     def _note(self, effect: Effect) -> None:
         self._observe(self.provider_id, effect)

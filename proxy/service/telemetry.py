@@ -77,13 +77,9 @@ class Telemetry:
         self._counts.request_ended(record)
         self.log.put(INFO, record)
 
-    def starred(self, workspace: str, starred: bool) -> None:
-        """A workspace's star was set or taken."""
-        self._change(STARRED, None, {"workspace": workspace, "starred": starred})
-
-    def starred_elsewhere(self, workspace: str, starred: bool) -> None:
-        """The same at another replica."""
-        self._change(STARRED, None, {"workspace": workspace, "starred": starred}, elsewhere=True)
+    def starred(self, workspace: str, starred: bool, *, elsewhere: bool = False) -> None:
+        """A workspace's star was set or taken; `elsewhere`: at another replica, which keeps it."""
+        self._change(STARRED, None, {"workspace": workspace, "starred": starred}, elsewhere=elsewhere)
 
     def replica_gone(self, provider_id: str, replica: str, held: int, waited: int) -> None:
         """A replica that held slots or let requests wait has not been heard of for a lease."""

@@ -21,6 +21,7 @@ import msgspec
 from redis.exceptions import ConnectionError as ConnectionLost
 
 from proxy.errors import StoreError
+from proxy.replicas.ending import end
 from proxy.replicas.server import FAILURES, Away, Server
 from proxy.store import documents
 from proxy.store.documents import Stamped
@@ -43,7 +44,6 @@ CHANGES_KEPT = 20_000  # about 8 MB
 
 MINUTES_OWED = 60  # batches, one a minute: what is away for longer than an hour misses some
 CHANGES_OWED = 1000  # batches; one is a person's call
-CANCEL_S = 0.1  # until what was cancelled and goes on is cancelled anew
 PAGE = 2000  # documents in one reply: some milliseconds of the server's time, and of the loop's
 
 _WORKSPACE = 128  # characters, at most (spec §4)
@@ -231,10 +231,8 @@ class RedisStore:
                 with suppress(*FAILURES):  # the last chance; that it failed before is in `error`
                     await self._commit([*self._owed.values()])
         finally:
-            while writing is not None and not writing.done():  # who closes waits no longer
-                writing.cancel()
-                # Again, if need be: redis-py sends with wait_for, which on 3.11 may swallow a cancellation.
-                await asyncio.wait([writing], timeout=CANCEL_S)
+            if writing is not None:  # who closes waits no longer
+                await end([writing])
             for client in (self._reader, self._writer):
                 with suppress(*FAILURES):
                     await client.aclose()

@@ -8,24 +8,18 @@ import redis
 
 from proxy.core import forecast, reading
 from proxy.core.forecast import Expected
-from proxy.core.limit import notice
 from proxy.core.model import (
-    CooldownSet,
     Effect,
     Granted,
     Left,
-    LimitSet,
-    Paused,
     Phase,
     Policy,
     PollUsage,
     Queued,
     RateLimited,
     Reclaimed,
-    Reduced,
     Refused,
     Released,
-    Resumed,
     Slot,
     Snapshot,
     Ticket,
@@ -89,17 +83,9 @@ class RedisScheduler:
                 return PollUsage(self._tickets[ticket_id])
             case "RateLimited", (ticket_id, seen):
                 return RateLimited(self._tickets[ticket_id], script.rate_limit(seen))
-            case "Paused", (until_at, cause):
-                return Paused(until_at, cause)
-            case "Resumed", (cause,):
-                return Resumed(cause)
-            case "Reduced", (limit, original):
-                return Reduced(limit, original, notice(limit))
-            case "LimitSet", (limit, by):
-                return LimitSet(limit or None, by)
-            case "CooldownSet", (seconds, by):
-                return CooldownSet(seconds, by)
-        raise AssertionError((name, said))
+        changed = script.change(name, said)
+        assert changed is not None, (name, said)
+        return changed
 
     def slot(self, slot: Slot) -> Slot:
         """The one here that is the same as another's."""

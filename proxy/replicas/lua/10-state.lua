@@ -1,12 +1,12 @@
 #!lua flags=allow-oom
 -- One provider's state in Redis, and what every transition is made of.
 --
--- Rule 1: these files are one script, in the order of their numbers. It runs the steps that ARGV[1] names, one after the
---         other, and nothing else happens meanwhile: a transition is whole, or has not happened.
+-- Rule 1: these files are one script, in the order of their numbers. It runs the steps that ARGV[1] names, one after
+--         the other, and nothing else happens meanwhile: a transition is whole, or has not happened.
 -- Rule 2: proxy/core is the model. Names are its names; what it does, this does, and the same state machine tests both.
 -- Rule 3: `now` is Redis' own clock, in seconds. No host's clock is compared with anything here.
--- Rule 4: a server without memory for more still takes what little this needs: a slot that could not be given back would
---         be lost.
+-- Rule 4: a server without memory for more still takes what little this needs: a slot that could not be given back
+--         would be lost.
 -- Rule 5: all keys begin with KEYS[1], which has the provider as its hash tag, so that they lie on one node.
 
 local base = KEYS[1]

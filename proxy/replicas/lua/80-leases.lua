@@ -5,8 +5,8 @@
 -- Rule 2: nobody dies while nobody can call. After a time in which no replica did, all leases begin anew.
 -- Rule 3: who is not known, since it was taken for dead or the server has forgotten it, has to announce itself. What it
 --         holds is its own only where nobody can have been given it meanwhile; of the rest it is told (`Lost`).
--- Rule 4: another server than the last (`run`), or an empty one, may have forgotten grants. So nobody is granted anything
---         until each replica that is known has announced what it holds, or a lease has passed.
+-- Rule 4: another server than the last (`run`), or an empty one, may have forgotten grants. So nobody is granted
+--         anything until each replica that is known has announced what it holds, or a lease has passed.
 -- Rule 5: a replica's calls have numbers that grow. One that comes late, from a connection that was given up, does
 --         nothing: what it asked for was announced since.
 
@@ -181,9 +181,9 @@ function leases.begin_recovery()
   end
 end
 
--- Everything that the replica holds and lets wait, as it knows it: {start, fresh, peers, poll, held, waiting}; `poll` is
--- the last usage poll that it was asked for, `after` of one that waits the last slot that it has given back. What Redis
--- knows more of it is over, what it knows less is put in.
+-- Everything that the replica holds and lets wait, as it knows it: {start, fresh, peers, poll, held, waiting}; `poll`
+-- is the last usage poll that it was asked for, `after` of one that waits the last slot that it has given back. What
+-- Redis knows more of it is over, what it knows less is put in.
 function steps.announce(said)
   local file = said.start.file
   if said.fresh and file then
