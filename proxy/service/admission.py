@@ -6,14 +6,16 @@
 # Rule 2: `release` never waits and never fails, so it can stand in any `finally`.
 # Rule 3: what an operator orders happens in the order of the calls; `settled` says when it has.
 
+import asyncio
 import random
 from collections.abc import Callable, Mapping, Sequence
-from math import ceil
+from math import ceil, inf
 
 from proxy.core.model import Effect, Holder, Policy, Slot, Snapshot, Ticket
 from proxy.core.scheduler import Scheduler
 from proxy.core.turns import TurnHints
 from proxy.errors import OwnAnswer
+from proxy.service.clock import Clock
 from proxy.service.words import another
 
 RETRY_AFTER_MAX_S = 59  # at 60 and more some agents give up at once (spec §11)
@@ -34,11 +36,30 @@ def backoff_s(tries: int, stated_ms: int | None, longest_s: float, chance: rando
 
 
 class Admission:
-    """Await `acquire`; give the slot back with `release`. `chance` is what jitter is made of."""
+    """Await `acquire`; give the slot back with `release`. `observe` is told what happens, `keep` what of it outlives
+    the process; `poll` asks the provider and tells; `chance` is what jitter is made of."""
 
-    def __init__(self, provider_id: str, chance: random.Random) -> None:
+    def __init__(
+        self,
+        provider_id: str,
+        *,
+        clock: Clock,
+        loop: asyncio.AbstractEventLoop,
+        observe: Observer,
+        keep: Observer,
+        poll: Callable[["Admission", Credentials, Tell], None],
+        chance: random.Random,
+    ) -> None:
         self.provider_id = provider_id
         self.chance = chance
+        self._clock = clock
+        self._now = clock.now
+        self._loop = loop
+        self._observe = observe
+        self._keep = keep
+        self._poll = poll
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = inf
 
     def __repr__(self) -> str:
         return f"<Admission {self.scheduler!r}>"
@@ -110,9 +131,6 @@ class Admission:
         be longer than `patience_s`. Where no pause holds the place, it counts only after a rest: as long as the
         provider stated, and twice as long each time."""
         raise NotImplementedError
-
-    def begin(self) -> None:
-        """Be known to other replicas, though nobody asks for anything yet."""
 
     def give_up_late(self) -> None:
         """Refuse who has waited for too long, where nobody else can."""
@@ -213,8 +231,8 @@ class Admission:
         """Wait until everything that was ordered before has happened. StoreError: nobody knows when."""
 
     def close(self) -> None:
-        """Stop timers; nothing is granted by time any more."""
-        raise NotImplementedError
+        """Stop the timer; nothing is granted by time any more."""
+        self._stop_timer()
 
     # --- words for the client ---
 
@@ -235,6 +253,26 @@ class Admission:
         if seconds == RETRY_AFTER_MAX_S:
             seconds -= int(_JITTER * RETRY_AFTER_MAX_S * self.chance.random())
         return OwnAnswer(code, words, retry_after_s=max(seconds, 1))
+
+    # --- what both kinds do ---
+
+    def note(self, effect: Effect) -> None:
+        """Something has changed that outlasts requests."""
+        self._observe(self.provider_id, effect)
+        self._keep(self.provider_id, effect)
+
+    def _set_timer(self, at: float) -> None:
+        self._stop_timer()
+        self._timer_at = at
+        self._timer = self._loop.call_at(at, self._tick)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer, self._timer_at = None, inf
+
+    def _tick(self) -> None:
+        raise NotImplementedError
 
     def check_held(self, slot: Slot) -> None:
         """OwnAnswer if `slot` was taken back between its grant and its task's turn: it had no holder who could be

@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from proxy.config import Provider
@@ -20,41 +21,27 @@ if TYPE_CHECKING:  # its package is there only where the state is shared
     from proxy.replicas.link import Link
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Builder:
     """`link` None: there is but this process. The rest is as the admissions take it; `stars` is the live set,
     `turns` the tracker of the process."""
 
-    def __init__(
-        self,
-        *,
-        clock: Clock,
-        stars: AbstractSet[str],
-        turns: Turns,
-        link: "Link | None",
-        observe: Observer,
-        keep: Observer,
-        overhear: Observer,
-        overhear_star: Callable[[str, bool], None],
-        tell_of_death: Callable[[str, str, int, int], None],
-        poll: Callable[[Admission, Credentials, Tell], None],
-        chance: random.Random,
-    ) -> None:
-        self._clock = clock
-        self._stars = stars
-        self._turns = turns
-        self._link = link
-        self._observe = observe
-        self._keep = keep
-        self._overhear = overhear
-        self._overhear_star = overhear_star
-        self._tell_of_death = tell_of_death
-        self._poll = poll
-        self._chance = chance
-        self._loop = asyncio.get_running_loop()
+    clock: Clock
+    loop: asyncio.AbstractEventLoop
+    stars: AbstractSet[str]
+    turns: Turns
+    link: "Link | None"
+    observe: Observer
+    keep: Observer
+    overhear: Observer
+    overhear_star: Callable[[str, bool], None]
+    tell_of_death: Callable[[str, str, int, int], None]
+    poll: Callable[[Admission, Credentials, Tell], None]
+    chance: random.Random
 
     def build(self, provider_id: str, provider: Provider, policy: Policy, start: standings.Start) -> Admission:
         """The queue of a provider, which begins as `start` says."""
-        if self._link is None:
+        if self.link is None:
             return self._local(provider_id, policy, start)
         from proxy.service.shared_admission import SharedAdmission
 
@@ -62,29 +49,29 @@ class Builder:
             provider_id,
             policy,
             self._shared_start(provider, start),
-            self._stars,
-            self._turns,
-            link=self._link,
-            clock=self._clock,
-            loop=self._loop,
-            observe=self._observe,
-            keep=self._keep,
-            overhear=self._overhear,
-            overhear_star=self._overhear_star,
-            tell_of_death=self._tell_of_death,
-            poll=self._poll,
-            chance=self._chance,
+            self.stars,
+            self.turns,
+            link=self.link,
+            clock=self.clock,
+            loop=self.loop,
+            observe=self.observe,
+            keep=self.keep,
+            overhear=self.overhear,
+            overhear_star=self.overhear_star,
+            tell_of_death=self.tell_of_death,
+            poll=self.poll,
+            chance=self.chance,
         )
         if provider.limit is not None or provider.learn_limit or start.limit is not None:
             admission.begin()
         return admission
 
     def _local(self, provider_id: str, policy: Policy, start: standings.Start) -> Admission:
-        now = self._clock.now()
+        now = self.clock.now()
         scheduler = Scheduler(
             provider_id,
             policy,
-            self._stars,
+            self.stars,
             limit=start.limit,
             learns_limit=start.learns_limit,
             cooldown_s=start.cooldown_s,
@@ -99,14 +86,14 @@ class Builder:
         )
         admission = LocalAdmission(
             scheduler,
-            clock=self._clock,
-            loop=self._loop,
-            observe=self._observe,
-            keep=self._keep,
-            poll=self._poll,
-            chance=self._chance,
+            clock=self.clock,
+            loop=self.loop,
+            observe=self.observe,
+            keep=self.keep,
+            poll=self.poll,
+            chance=self.chance,
         )
-        admission.apply(scheduler.tick(now, self._clock.wall_ms()))
+        admission.apply(scheduler.tick(now, self.clock.wall_ms()))
         return admission
 
     def _shared_start(self, provider: Provider, start: standings.Start) -> dict[str, Any]:

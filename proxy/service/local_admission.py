@@ -7,7 +7,6 @@
 import asyncio
 import random
 from collections.abc import Callable, Mapping, Sequence
-from math import inf
 from typing import Any
 
 from proxy.core.model import (
@@ -36,7 +35,7 @@ LATE_S = 0.05  # while nobody waits, so that one timer serves the rests that end
 
 
 class LocalAdmission(Admission):
-    """`observe` is told what happens, `keep` what of it outlives the process; `poll` asks the provider and tells."""
+    """Of `scheduler`; the rest is every Admission's."""
 
     def __init__(
         self,
@@ -49,14 +48,10 @@ class LocalAdmission(Admission):
         poll: Callable[[Admission, Credentials, Tell], None],
         chance: random.Random,
     ) -> None:
-        super().__init__(scheduler.provider_id, chance)
+        super().__init__(
+            scheduler.provider_id, clock=clock, loop=loop, observe=observe, keep=keep, poll=poll, chance=chance
+        )
         self._scheduler = scheduler
-        self._clock = clock
-        self._now = clock.now
-        self._loop = loop
-        self._observe = observe
-        self._keep = keep
-        self._poll = poll
         self._futures: dict[int, asyncio.Future[Slot]] = {}
         self._credentials: dict[int, Credentials] = {}
         # What asks for more than being observed; it may have effects of its own.
@@ -67,8 +62,6 @@ class LocalAdmission(Admission):
             PollUsage: self._ask,
             **dict.fromkeys((LimitSet, CooldownSet, Reduced, Paused, Resumed, RateLimited), self._note),
         }
-        self._timer: asyncio.TimerHandle | None = None
-        self._timer_at = inf
 
     @property
     def scheduler(self) -> Scheduler:
@@ -188,9 +181,6 @@ class LocalAdmission(Admission):
                 slot.holder.measure(slot, now)
         self.apply(self._scheduler.reclaim_overdue(now, slots))
 
-    def close(self) -> None:
-        self._stop_timer()
-
     def holding(self) -> list[Slot]:
         return self._scheduler.holding()
 
@@ -269,8 +259,7 @@ class LocalAdmission(Admission):
         return ()
 
     def _note(self, effect: Effect) -> Sequence[Effect]:
-        self._observe(self.provider_id, effect)
-        self._keep(self.provider_id, effect)
+        self.note(effect)
         return ()
 
     def _refuse(self, refused: Refused) -> Sequence[Effect]:
@@ -306,14 +295,7 @@ class LocalAdmission(Admission):
             deadline += LATE_S
         # A timer that is too early only looks again, so most changes need no new one.
         if deadline < self._timer_at:
-            self._stop_timer()
-            self._timer_at = deadline
-            self._timer = self._loop.call_at(deadline, self._tick)
-
-    def _stop_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer, self._timer_at = None, inf
+            self._set_timer(deadline)
 
     def _tick(self) -> None:
         self._stop_timer()

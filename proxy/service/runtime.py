@@ -86,6 +86,7 @@ class Runtime:
         self.link = None if server is None else self._linked(server)
         self._builder = Builder(
             clock=clock,
+            loop=asyncio.get_running_loop(),
             stars=self.stars,
             turns=self.turns,
             link=self.link,

@@ -16,7 +16,6 @@ from math import inf
 from typing import Any
 
 from proxy.core.model import (
-    Effect,
     Granted,
     Kind,
     Left,
@@ -75,9 +74,8 @@ class _Waiting:
 
 class SharedAdmission(Admission):
     """`start` is what the provider starts with where nobody knows anything of it; `stars` is the live set, `turns` the
-    tracker of the process, which hears of the turns of all. `observe` is told what happens by what was said here,
-    `keep` what of it outlives the process, `overhear` and `overhear_star` what happens elsewhere, and `tell_of_death`
-    of a replica that is gone."""
+    tracker of the process, which hears of the turns of all. `observe` and `keep` are told what happens by what was said
+    here, `overhear` and `overhear_star` what happens elsewhere, and `tell_of_death` of a replica that is gone."""
 
     def __init__(
         self,
@@ -98,21 +96,15 @@ class SharedAdmission(Admission):
         poll: Callable[[Admission, Credentials, Tell], None],
         chance: random.Random,
     ) -> None:
-        super().__init__(provider_id, chance)
+        super().__init__(provider_id, clock=clock, loop=loop, observe=observe, keep=keep, poll=poll, chance=chance)
         self._policy = policy
         self._stars = stars
         self._heard = False
         self._start = {**start, "policy": _shared(policy)}
         self._link = link
-        self._clock = clock
-        self._now = clock.now
-        self._loop = loop
-        self._observe = observe
-        self._keep = keep
         self._overhear = overhear
         self._overhear_star = overhear_star
         self._tell_of_death = tell_of_death
-        self._poll = poll
         self._waiting: dict[int, _Waiting] = {}
         self._slots: dict[int, Slot] = {}
         self._ended: dict[int, Released] = {}  # grants given back, of which the server has not told yet
@@ -122,8 +114,7 @@ class SharedAdmission(Admission):
         self._peers: list[str] = []
         self._differs = False
         self._holds: deque[float] = deque(maxlen=HOLDS)
-        self._timer: asyncio.TimerHandle | None = None
-        self._timer_at = self._due_at = inf
+        self._due_at = inf
         self._refused_tickets: dict[int, Ticket] = {}
         # Of what is told, what concerns this replica alone. What it has said itself it need not be told.
         self._deeds: Mapping[str, Callable[..., None]] = {
@@ -156,6 +147,10 @@ class SharedAdmission(Admission):
     @property
     def policy(self) -> Policy:
         return self._policy
+
+    @property
+    def is_busy(self) -> bool:
+        return self._line.announced
 
     @property
     def waiting_here(self) -> int:
@@ -365,14 +360,8 @@ class SharedAdmission(Admission):
             self._refused(waiting.ticket.id, "queue_timeout")
 
     def begin(self) -> None:
+        """Be known to other replicas, though nobody asks for anything yet."""
         self._line.begin()
-
-    @property
-    def is_busy(self) -> bool:
-        return self._line.announced
-
-    def close(self) -> None:
-        self._stop_timer()
 
     # --- words for the client ---
 
@@ -524,7 +513,7 @@ class SharedAdmission(Admission):
     def _rate_limited(self, ticket_id: int, seen: Mapping[str, Any]) -> None:
         ticket = self._refused_tickets.pop(ticket_id, None)
         if ticket is not None:
-            self._note(RateLimited(ticket, script.rate_limit(seen)))
+            self.note(RateLimited(ticket, script.rate_limit(seen)))
 
     def _ask_for_usage(self, ticket_id: int, number: int) -> None:
         self._poll_heard = number
@@ -569,11 +558,7 @@ class SharedAdmission(Admission):
             if elsewhere:
                 self._overhear(self.provider_id, change)
             else:
-                self._note(change)
-
-    def _note(self, effect: Effect) -> None:
-        self._observe(self.provider_id, effect)
-        self._keep(self.provider_id, effect)
+                self.note(change)
 
     # --- time ---
 
@@ -582,26 +567,17 @@ class SharedAdmission(Admission):
             self._due_at = inf
             return
         late_s = 0.0 if standing.waker in (None, self._link.replica) else OTHERS_LATE_S
-        self._due_at = standing.deadline + self._ahead_s + max(late_s, 0.0 if standing.waiting else LATE_S)
+        late_s = max(late_s, 0.0 if standing.waiting else LATE_S)
+        self._due_at = standing.deadline + self._ahead_s + late_s + ROUNDED_S
         if self._due_at < self._timer_at:
-            self._start_timer()
-
-    def _start_timer(self) -> None:
-        self._stop_timer()
-        self._timer_at = self._due_at
-        self._timer = self._loop.call_at(self._due_at + ROUNDED_S, self._tick)
-
-    def _stop_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer, self._timer_at = None, inf
+            self._set_timer(self._due_at)
 
     def _tick(self) -> None:
         self._stop_timer()
         if self._due_at <= self._now() + EARLY_S:
             self._line.say("catch_up")
         elif self._due_at < inf:
-            self._start_timer()
+            self._set_timer(self._due_at)
 
 
 def _seen(look: Mapping[str, Any]) -> int:
