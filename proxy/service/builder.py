@@ -5,17 +5,17 @@ import random
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from proxy.config import Provider
 from proxy.core.model import Policy
 from proxy.core.scheduler import Scheduler
 from proxy.core.turns import Turns
-from proxy.replicas import script
 from proxy.service import standing as standings
 from proxy.service.admission import Admission, Credentials, Observer, Tell
 from proxy.service.clock import Clock
 from proxy.service.local_admission import LocalAdmission
+from proxy.service.shared_start import shared_start
 
 if TYPE_CHECKING:  # its package is there only where the state is shared
     from proxy.replicas.link import Link
@@ -48,7 +48,7 @@ class Builder:
         admission = SharedAdmission(
             provider_id,
             policy,
-            self._shared_start(provider, start),
+            shared_start(provider, start),
             self.stars,
             self.turns,
             link=self.link,
@@ -95,30 +95,3 @@ class Builder:
         )
         admission.apply(scheduler.tick(now, self.clock.wall_ms()))
         return admission
-
-    def _shared_start(self, provider: Provider, start: standings.Start) -> dict[str, Any]:
-        return {
-            "limit": start.limit,
-            "original": start.auto_reduced_from,
-            "evidence": [script.told(seen) for seen in start.evidence],
-            "learns_limit": start.learns_limit,
-            "cooldown_s": start.cooldown_s,
-            "learns_cooldown": start.learns_cooldown,
-            "pause_left_s": start.pause_left_s,
-            "pause_cause": start.pause_cause,
-            "strikes": start.strikes,
-            "strikes_left_s": start.strikes_left_s,
-            "restore_after_s": start.restore_after_s,
-            "file": {
-                "limit_said": _or_false(standings.file_limit(provider)),
-                "limit": _or_false(provider.limit),
-                "learns_limit": provider.learn_limit,
-                "cooldown_said": standings.file_cooldown_s(provider),
-                "cooldown_s": provider.cooldown_s,
-                "learns_cooldown": provider.learn_cooldown,
-            },
-        }
-
-
-def _or_false(limit: int | None) -> int | bool:
-    return False if limit is None else limit  # None is not sent

@@ -17,7 +17,6 @@ from typing import Any
 
 from proxy.core.model import (
     Granted,
-    Kind,
     Left,
     Phase,
     Policy,
@@ -41,6 +40,7 @@ from proxy.replicas.script import Raw, Standing, Step
 from proxy.replicas.server import Away
 from proxy.service.admission import Admission, Credentials, Observer, Tell, backoff_s
 from proxy.service.clock import Clock
+from proxy.service.shared_start import in_force, shared_policy
 from proxy.service.shared_turns import SharedTurns
 from proxy.service.standing import AUTO, AUTO_S
 
@@ -52,7 +52,6 @@ GRACE_S = 1.0  # beyond max_wait, which is the server's to say as long as it is 
 EARLY_S = 0.001  # clocks are compared with the error of a message's time
 ROUNDED_S = 0.0005  # uvloop's timers are whole milliseconds; what came early was a call in vain
 LOOK_S, SETTLE_S = 1.0, 5.0  # how long who looks waits, and who has ordered something
-POLL_PATIENCE_S = 30.0  # for the poll of a replica that hangs, and does not die
 HOLDS = 32  # of the last answers, for an estimate
 
 
@@ -100,7 +99,7 @@ class SharedAdmission(Admission):
         self._policy = policy
         self._stars = stars
         self._heard = False
-        self._start = {**start, "policy": _shared(policy)}
+        self._start = {**start, "policy": shared_policy(policy)}
         self._link = link
         self._overhear = overhear
         self._overhear_star = overhear_star
@@ -320,7 +319,7 @@ class SharedAdmission(Admission):
 
     def set_policy(self, policy: Policy) -> None:
         self._policy = policy
-        self._start = {**self._start, "policy": _shared(policy)}
+        self._start = {**self._start, "policy": shared_policy(policy)}
         self._line.say("set_policy", self._start["policy"])
 
     def pause(self, duration_s: float) -> None:
@@ -409,28 +408,9 @@ class SharedAdmission(Admission):
         """What this replica knows of a provider of which the server may have forgotten everything."""
         if not self._heard:
             return {}
-        now, standing, paused_until = self._now(), self._standing, self._standing.paused_until
-        known = {
-            "limit": standing.limit,
-            "cooldown_s": standing.cooldown_s,
-            "pause_left_s": None if paused_until is None else paused_until + self._ahead_s - now,
-            "pause_cause": self._start.get("pause_cause") or Kind.RATE.value,
-        }
-        if self._mirror is None:  # nobody has looked yet
-            return known
-        seen = self._view.snapshot(now)
-        strikes_until_at = seen.strikes_until_at
-        return {
-            **known,
-            "original": seen.auto_reduced_from,
-            "evidence": [script.told(one) for one in seen.evidence],
-            "learns_limit": seen.learns_limit,
-            "learns_cooldown": seen.learns_cooldown,
-            "pause_cause": seen.pause_cause or Kind.RATE.value,
-            "strikes": seen.strikes,
-            "strikes_left_s": None if strikes_until_at is None else strikes_until_at - now,
-            "restore_after_s": seen.restore_after_s,
-        }
+        now, cause = self._now(), self._start.get("pause_cause")
+        seen = None if self._mirror is None else self._view.snapshot(now)
+        return in_force(self._standing, seen, cause=cause, ahead_s=self._ahead_s, now=now)
 
     def renewal(self) -> list[Step]:
         now = self._now()
@@ -583,8 +563,3 @@ class SharedAdmission(Admission):
 def _seen(look: Mapping[str, Any]) -> int:
     """How many who wait were looked at."""
     return len(look["waiting"] or ()) + len(look["resting"] or ())
-
-
-def _shared(policy: Policy) -> dict[str, Any]:
-    """With what matters among replicas alone."""
-    return {**script.policy(policy), "gate_patience_s": POLL_PATIENCE_S}

@@ -1,12 +1,9 @@
 """What operators, files, the watchdog and usage polls do to a queue that several replicas share."""
 
 import asyncio
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-import redis
-from servers.redis_server import RedisServer
 from shared_desk import file, sharing, soon, until
 
 from proxy.core.model import (
@@ -20,18 +17,6 @@ from proxy.core.model import (
     Resumed,
 )
 from proxy.errors import OwnAnswer, StoreError
-
-
-@pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    with RedisServer(tmp_path_factory.mktemp("redis")) as server:
-        yield server
-
-
-@pytest.fixture
-def server(own: RedisServer) -> "Iterator[redis.Redis[bytes]]":
-    with own.connection() as connection:
-        yield connection
 
 
 class Holder:

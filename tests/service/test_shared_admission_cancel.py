@@ -1,28 +1,14 @@
 """A waiter of a shared queue that is cancelled at each moment: its slot ends with one holder or goes on."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 import pytest
-import redis
-from servers.redis_server import RedisServer
 from shared_desk import Replica, Shared, sharing, soon, until
 
 from proxy.core.model import Granted, Left, Released, Slot
 from proxy.errors import OwnAnswer
-
-
-@pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    with RedisServer(tmp_path_factory.mktemp("redis")) as server:
-        yield server
-
-
-@pytest.fixture
-def server(own: RedisServer) -> "Iterator[redis.Redis[bytes]]":
-    with own.connection() as connection:
-        yield connection
 
 
 async def cancelled(task: "asyncio.Task[Slot]") -> None:

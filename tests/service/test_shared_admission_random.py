@@ -2,28 +2,13 @@
 
 import asyncio
 import random
-from collections.abc import Iterator
 
 import pytest
-import redis
-from servers.redis_server import RedisServer
 from shared_desk import PATIENCE_S, Replica, Shared, sharing, soon, until
 
 from proxy.errors import OwnAnswer
 
 REQUESTS = 300
-
-
-@pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    with RedisServer(tmp_path_factory.mktemp("redis")) as server:
-        yield server
-
-
-@pytest.fixture
-def server(own: RedisServer) -> "Iterator[redis.Redis[bytes]]":
-    with own.connection() as connection:
-        yield connection
 
 
 class Crowd:
