@@ -94,6 +94,19 @@ async def test_a_star_moves_waiters_everywhere_and_is_overheard(server, own):
 # --- waiters and slots of another replica -----------------------------------------------------------------------------
 
 
+async def test_whose_a_request_is_is_known_of_ones_own_and_of_anothers(server, own):
+    async with sharing(server, own.socket) as p:
+        one, two = await p.replica(), await p.replica()
+        slot, waiter = await one.acquire(), await two.waiter()
+        for replica in (one, two):
+            await replica.admission.refresh(10)
+            admission, scheduler = replica.admission, replica.admission.scheduler
+            assert [admission.replica_of(one.ticket) for one in scheduler.slots()] == [one.link.replica]
+            assert [admission.replica_of(ticket) for ticket in scheduler.waiting.ordered()] == [two.link.replica]
+        one.release(slot)
+        two.release(await soon(waiter))
+
+
 async def test_a_waiter_of_another_replica_can_be_dropped(server, own):
     async with sharing(server, own.socket) as p:
         one, two = await p.replica(), await p.replica()
